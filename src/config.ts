@@ -1,0 +1,111 @@
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+export const roles = ['all', 'api', 'worker', 'migrate'] as const;
+export type Role = (typeof roles)[number];
+
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be between ${min} and ${max}`);
+
+const urlWith = (protocols: readonly string[]) =>
+  z
+    .string()
+    .refine(
+      (value) => protocols.includes(protocolOf(value)),
+      `must be a URL that begins with ${protocols.join(' or ')}//`,
+    );
+
+const hostPort = z
+  .string()
+  .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port,host:port,…')
+  .transform((value) => {
+    const [host = '', port] = value.split(':');
+    return { host, port: Number(port) };
+  });
+
+const commaSeparated = <T>(item: z.ZodType<T, string>) =>
+  z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .pipe(z.array(item).min(1));
+
+/** What the environment may hold. The names and defaults are part of the contract with whoever deploys Semel. */
+const environmentSchema = z.object({
+  PORT: integer(0, 65_535).default(3000),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  DATABASE_URL: urlWith(['postgres:', 'postgresql:']),
+  REDIS_URL: urlWith(['redis:', 'rediss:']).optional(),
+  REDIS_CLUSTER: commaSeparated(hostPort).optional(),
+  REDIS_SENTINELS: commaSeparated(hostPort).optional(),
+  REDIS_SENTINEL_MASTER: z.string().min(1).optional(),
+  /** Keeps the keys of several installations in one Redis apart. It becomes a hash tag, so braces are out. */
+  REDIS_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -')
+    .default('semel'),
+  SEMEL_DATA_DIR: z
+    .string()
+    .min(1)
+    .default('.semel')
+    .transform((value) => resolve(value)),
+  SEMEL_API_KEY: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .max(256)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+    .optional(),
+  SEMEL_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  RETRY_DELAYS_MS: commaSeparated(integer(0, 86_400_000)).default([10_000, 30_000]),
+  LOCK_DURATION_MS: integer(500, 600_000).default(8_000),
+  RESULT_CACHE_TTL_SECONDS: integer(1, 2_592_000).default(900),
+  RECORD_TTL_SECONDS: integer(1, 31_536_000).default(86_400),
+  WAIT_SECONDS: integer(0, 60).default(10),
+  WORKER_CONCURRENCY: integer(1, 1_000).default(Math.min(200, 50 * availableParallelism())),
+  RATE_LIMIT_PER_MINUTE: integer(0, 1_000_000_000).default(60_000),
+  SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(25_000),
+  DATABASE_POOL_SIZE: integer(2, 200).default(10),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** For fault tests only: `name=kill|stop|fail,…`. See failpoints.ts. */
+  SEMEL_FAILPOINTS: z.string().optional(),
+});
+
+export const environmentVariables: readonly string[] = Object.keys(environmentSchema.shape);
+
+export type Config = z.infer<typeof environmentSchema>;
+
+export class ConfigError extends Error {}
+
+/** The only reader of the environment. Throws one line per variable that is missing or malformed. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  // An empty variable is what compose files and shells produce for "not set".
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = environmentSchema.safeParse(given);
+  if (!parsed.success) {
+    throw new ConfigError(parsed.error.issues.map(describeIssue).join('\n'));
+  }
+  const { REDIS_URL, REDIS_CLUSTER, REDIS_SENTINELS, REDIS_SENTINEL_MASTER } = parsed.data;
+  if (!REDIS_URL && !REDIS_CLUSTER && !REDIS_SENTINELS) {
+    throw new ConfigError('REDIS_URL is missing (or REDIS_CLUSTER, or REDIS_SENTINELS with REDIS_SENTINEL_MASTER)');
+  }
+  if (REDIS_SENTINELS && !REDIS_SENTINEL_MASTER) {
+    throw new ConfigError('REDIS_SENTINEL_MASTER is missing: REDIS_SENTINELS needs the name of the master');
+  }
+  return parsed.data;
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const name = String(issue.path[0]);
+  const missing = issue.code === 'invalid_type' && issue.input === undefined;
+  return missing
+    ? `${name} is missing`
+    : `${name} ${issue.message.startsWith('must') ? issue.message : `is not valid: ${issue.message}`}`;
+}
+
+function protocolOf(value: string): string {
+  return URL.canParse(value) ? new URL(value).protocol : '';
+}

@@ -1,0 +1,59 @@
+import type { z } from 'zod';
+import type { Database, DatabaseTransaction } from '../store/database.ts';
+import type { RecordRow } from '../store/records.ts';
+import type { ProcessOutcome } from './outcomes.ts';
+
+/** Printable ASCII, which is what a structured-field string can carry. */
+export const printableKey = /^[\x20-\x7e]{1,255}$/;
+export const strictKey = /^[A-Za-z0-9_-]{10,64}$/;
+
+export interface ProcessContext {
+  /** The transaction in which the record is settled: what is written through it commits with the outcome or not at all. */
+  tx: DatabaseTransaction;
+  record: RecordRow;
+  /** Aborted when the lock is lost or the process shuts down. */
+  signal: AbortSignal;
+}
+
+export interface RecordGroup {
+  ids: readonly string[];
+  actor: string;
+  ttlSeconds: number;
+}
+
+interface OperationBase<Request> {
+  name: string;
+  request: z.ZodType<Request>;
+  key: { required: boolean; pattern: RegExp };
+  /** Another request under a used key: refuse it, or answer with the original and say so. */
+  onMismatch: 'reject' | 'replay';
+  replay: 'stored';
+  /** Names of what must not be worked on twice at a time, besides the record itself. */
+  lock?: (request: Request) => readonly string[];
+  /** Pauses before attempts 2, 3, …; the configured ones unless given. */
+  retryDelaysMs?: readonly number[];
+  /** How long a settled key answers; the configured time unless given. */
+  recordTtlSeconds?: number;
+}
+
+/** Work in TypeScript, in a transaction of its own. */
+interface SingleOperation<Request> extends OperationBase<Request> {
+  process: (request: Request, context: ProcessContext) => Promise<ProcessOutcome>;
+  /** `with-effect`: the claim commits with the outcome (short work). `first`: it commits before `process` begins (long work). */
+  claim?: 'with-effect' | 'first';
+}
+
+/** Work in SQL that claims, applies and finishes a whole group of records in one round trip. */
+interface GroupOperation<Request> extends OperationBase<Request> {
+  processGroup: (db: Database, group: RecordGroup) => Promise<RecordRow[]>;
+}
+
+export type Operation<Request = unknown> = SingleOperation<Request> | GroupOperation<Request>;
+
+/** The registry holds operations of every request type; their requests are parsed before they are used. */
+// biome-ignore lint/suspicious/noExplicitAny: the request type is only known inside the operation's own file.
+export type AnyOperation = Operation<any>;
+
+export function defineOperation<Request>(operation: Operation<Request>): Operation<Request> {
+  return operation;
+}

@@ -1,0 +1,113 @@
+import { AppError } from '../errors.ts';
+import { addAudit } from '../store/audit.ts';
+import type { DatabaseTransaction } from '../store/database.ts';
+import { addDeadLetter } from '../store/dead-letters.ts';
+import { addToOutbox } from '../store/outbox.ts';
+import { claimRecords, finishRecords, type RecordError, type RecordRow, requeueRecord } from '../store/records.ts';
+import { jobIdOf } from '../store/scoped-key.ts';
+import type { AnyOperation } from './define-operation.ts';
+import type { Engine } from './engine.ts';
+import type { Settled } from './settle.ts';
+
+export const deadLetterQueue = 'dead-letters';
+
+/** The claim was lost or the record is settled: the job comes back at once and finds out which. */
+const claimLost: Settled = { kind: 'again', delayMs: 0 };
+
+interface Failure {
+  id: string;
+  /** The claim, if it was committed before the work began; otherwise it was rolled back and is made again. */
+  claimed: RecordRow | undefined;
+  error: unknown;
+}
+
+/** Counts the attempt and puts the record back for the next one, or gives up after the last. */
+export async function recordFailure(engine: Engine, operation: AnyOperation, failure: Failure): Promise<Settled> {
+  const delaysMs = operation.retryDelaysMs ?? engine.retryDelaysMs;
+  return await engine.db.transaction().execute(async (tx) => {
+    const record = failure.claimed ?? (await claimRecords(tx, [failure.id], engine.actor))[0];
+    if (!record) return claimLost;
+    const delayMs = delaysMs[record.attempts - 1];
+    if (delayMs === undefined) return await finishAsFailed(engine, tx, record, failure.error);
+    const detail = { attempt: record.attempts, error: messageOf(failure.error), retryInMs: delayMs };
+    engine.log.warn({ err: failure.error, operationId: record.id, ...detail }, 'attempt failed');
+    return await requeue(engine, tx, record, { delayMs, detail });
+  });
+}
+
+/** Gives up on a record whatever attempts it has left. */
+export async function giveUp(engine: Engine, record: RecordRow, error: unknown): Promise<Settled> {
+  return await engine.db.transaction().execute(async (tx) => {
+    const [claimed] = await claimRecords(tx, [record.id], engine.actor);
+    return claimed ? await finishAsFailed(engine, tx, claimed, error) : claimLost;
+  });
+}
+
+/** The operation asked for a pause. Its claim was rolled back with the transaction, unless it was committed first. */
+export async function putOff(engine: Engine, claimed: RecordRow | undefined, delayMs: number): Promise<Settled> {
+  if (!claimed) return { kind: 'again', delayMs };
+  return await engine.db.transaction().execute(async (tx) => {
+    return await requeue(engine, tx, claimed, { delayMs, detail: { putOffMs: delayMs } });
+  });
+}
+
+async function requeue(
+  engine: Engine,
+  tx: DatabaseTransaction,
+  claimed: RecordRow,
+  next: { delayMs: number; detail: unknown },
+): Promise<Settled> {
+  const record = await requeueRecord(tx, claimed, new Date(Date.now() + next.delayMs));
+  if (!record) return claimLost;
+  await addAudit(tx, record, { from: 'PROCESSING', actor: engine.actor, detail: next.detail });
+  return { kind: 'again', delayMs: next.delayMs };
+}
+
+async function finishAsFailed(
+  engine: Engine,
+  tx: DatabaseTransaction,
+  record: RecordRow,
+  error: unknown,
+): Promise<Settled> {
+  const shown = publicErrorOf(error);
+  const internal = { code: shown.code, message: messageOf(error) };
+  const event = { operationId: record.id, operation: record.operation, key: record.key, code: shown.code };
+  const [failed] = await finishRecords(
+    tx,
+    [
+      {
+        id: record.id,
+        epoch: record.epoch,
+        status: 'FAILED',
+        response_status: null,
+        response_body: null,
+        error: shown,
+        resource_type: null,
+        resource_id: null,
+        events: [{ type: 'operation.failed', data: event }],
+        ttl_seconds: engine.recordTtlSeconds,
+        detail: { attempt: record.attempts, error: internal.message },
+      },
+    ],
+    engine.actor,
+  );
+  if (!failed) return claimLost;
+  const deadLetterId = await addDeadLetter(tx, failed, internal);
+  const data = { recordId: record.id, deadLetterId, error: internal };
+  await addToOutbox(tx, { queue: deadLetterQueue, name: record.operation, jobId: jobIdOf(failed), data, delayMs: 0 });
+  engine.log.error({ err: error, operationId: record.id, operation: record.operation }, 'gave up');
+  return { kind: 'settled', record: failed };
+}
+
+/** What a client may see. The message of an unexpected error stays in the log and in the dead letter. */
+function publicErrorOf(error: unknown): RecordError {
+  if (error instanceof AppError) return { code: error.code, message: error.message };
+  return {
+    code: 'OPERATION_FAILED',
+    message: 'The operation failed after its last attempt. Sent again with the same key, it runs again.',
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,44 @@
+import type { ErrorCode } from '../errors.ts';
+
+export interface EventDraft {
+  type: string;
+  data: unknown;
+}
+
+export interface Succeeded {
+  kind: 'succeeded';
+  status: number;
+  body: unknown;
+  resource?: { type: string; id: string };
+  events?: readonly EventDraft[];
+}
+
+export interface Rejected {
+  kind: 'rejected';
+  code: ErrorCode;
+  detail: string;
+  extra?: Record<string, unknown>;
+  events?: readonly EventDraft[];
+}
+
+export interface RetryLater {
+  kind: 'retry-later';
+  delayMs: number;
+}
+
+/** What `process` may return. A throw is a failure and is tried again. */
+export type ProcessOutcome = Succeeded | Rejected | RetryLater;
+
+export function succeeded(status: number, body: unknown, more: Pick<Succeeded, 'resource' | 'events'> = {}): Succeeded {
+  return { kind: 'succeeded', status, body, ...more };
+}
+
+/** A business rule says no. It is an outcome like any other: stored, replayed, never tried again. */
+export function rejected(code: ErrorCode, detail: string, more: Pick<Rejected, 'extra' | 'events'> = {}): Rejected {
+  return { kind: 'rejected', code, detail, ...more };
+}
+
+/** Not now, and nobody's fault: the job comes back after the delay without using up an attempt. */
+export function retryLater(delayMs: number): RetryLater {
+  return { kind: 'retry-later', delayMs };
+}

@@ -1,0 +1,17 @@
+import { openAccount } from './accounts/open-account.ts';
+import type { AnyOperation } from './define-operation.ts';
+import { createTransfer } from './transfers/create-transfer.ts';
+
+/** Every operation that Semel knows. A test fails if a file with an operation is not listed. */
+export const operations: readonly AnyOperation[] = [openAccount, createTransfer];
+
+export type Registry = ReadonlyMap<string, AnyOperation>;
+
+export function createRegistry(list: readonly AnyOperation[]): Registry {
+  const registry = new Map<string, AnyOperation>();
+  for (const operation of list) {
+    if (registry.has(operation.name)) throw new Error(`two operations are named ${operation.name}`);
+    registry.set(operation.name, operation);
+  }
+  return registry;
+}

@@ -1,0 +1,101 @@
+import type { DatabaseTransaction } from '../store/database.ts';
+import { claimRecords, finishRecords, type RecordRow } from '../store/records.ts';
+import type { AnyOperation, ProcessContext } from './define-operation.ts';
+import { type Engine, isNobodysFault } from './engine.ts';
+import { putOff, recordFailure } from './fail-attempt.ts';
+import { type ProcessOutcome, type RetryLater, rejected } from './outcomes.ts';
+import { toOutcome } from './to-outcome.ts';
+
+/** The record has its final state, or its job is to come back. */
+export type Settled = { kind: 'settled'; record: RecordRow } | { kind: 'again'; delayMs: number };
+
+/** Postgres was away, or another worker took over: a pause that does not hammer and is hardly felt. */
+const transientDelayMs = 1_000;
+
+/** Claims the record, processes it and commits effect and final state together. A failure is recorded, not thrown. */
+export async function settle(
+  engine: Engine,
+  operation: AnyOperation,
+  record: RecordRow,
+  signal: AbortSignal,
+): Promise<Settled> {
+  let claimed: RecordRow | undefined;
+  try {
+    const parsed = operation.request.safeParse(record.request);
+    if (parsed.success && 'processGroup' in operation) {
+      const settled = await engine.settleInGroup(operation.name, record.id);
+      return settled ? { kind: 'settled', record: settled } : await lookAgain(engine, record.id);
+    }
+    if ('process' in operation && operation.claim === 'first') {
+      claimed = await engine.db.transaction().execute((tx) => claimRecord(engine, tx, record.id));
+      if (!claimed) return await lookAgain(engine, record.id);
+      engine.hitFailpoint('run.claimed');
+    }
+    const process = async (context: ProcessContext) =>
+      parsed.success && 'process' in operation
+        ? await operation.process(parsed.data, context)
+        : rejected('INVALID_REQUEST', 'The stored request does not fit the operation.');
+    return await commit(engine, operation, { id: record.id, claimed, signal, process });
+  } catch (error) {
+    return await handleFailure(engine, operation, { record, claimed, error });
+  }
+}
+
+interface Work {
+  id: string;
+  claimed: RecordRow | undefined;
+  signal: AbortSignal;
+  process: (context: ProcessContext) => Promise<ProcessOutcome>;
+}
+
+/** Thrown to roll the transaction back: nothing that `process` did before it asked for a pause may stay. */
+class PutOff extends Error {
+  readonly delayMs: number;
+  constructor(outcome: RetryLater) {
+    super('put off');
+    this.delayMs = outcome.delayMs;
+  }
+}
+
+/** The transaction in which effect, final state, audit rows and events commit together, under the fence. */
+async function commit(engine: Engine, operation: AnyOperation, work: Work): Promise<Settled> {
+  const finished = await engine.db.transaction().execute(async (tx) => {
+    const record = work.claimed ?? (await claimRecord(engine, tx, work.id));
+    if (!record) return undefined;
+    const outcome = await work.process({ tx, record, signal: work.signal });
+    if (outcome.kind === 'retry-later') throw new PutOff(outcome);
+    engine.hitFailpoint('run.before-commit');
+    const ttlSeconds = operation.recordTtlSeconds ?? engine.recordTtlSeconds;
+    const [settled] = await finishRecords(tx, [toOutcome(record, outcome, ttlSeconds)], engine.actor);
+    return settled;
+  });
+  return finished ? { kind: 'settled', record: finished } : await lookAgain(engine, work.id);
+}
+
+async function handleFailure(
+  engine: Engine,
+  operation: AnyOperation,
+  failure: { record: RecordRow; claimed: RecordRow | undefined; error: unknown },
+): Promise<Settled> {
+  const { record, claimed, error } = failure;
+  try {
+    if (error instanceof PutOff) return await putOff(engine, claimed, error.delayMs);
+    if (!isNobodysFault(error)) return await recordFailure(engine, operation, { id: record.id, claimed, error });
+    engine.log.warn({ err: error, operationId: record.id }, 'put off');
+  } catch (second) {
+    // Whatever happened, the record is not settled: the job comes back and finds it as it is.
+    engine.log.error({ err: second, operationId: record.id }, 'the failure could not be recorded');
+  }
+  return { kind: 'again', delayMs: transientDelayMs };
+}
+
+async function claimRecord(engine: Engine, tx: DatabaseTransaction, id: string): Promise<RecordRow | undefined> {
+  const [record] = await claimRecords(tx, [id], engine.actor);
+  return record;
+}
+
+/** Someone else was faster: their outcome is the answer. */
+async function lookAgain(engine: Engine, id: string): Promise<Settled> {
+  const record = await engine.lookUpRecord(id);
+  return record?.settled_at ? { kind: 'settled', record } : { kind: 'again', delayMs: transientDelayMs };
+}

@@ -1,0 +1,87 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import pg from 'pg';
+import type { Schema } from './schema.ts';
+
+export type Database = Kysely<Schema>;
+export type DatabaseTransaction = Transaction<Schema>;
+
+export interface DatabaseOptions {
+  url: string;
+  poolSize: number;
+  applicationName: string;
+  /** A session that holds a transaction open and says nothing for this long is ended by Postgres. */
+  idleInTransactionTimeoutMs: number;
+  onError: (error: Error) => void;
+}
+
+/** How long a request may wait for a connection. Postgres away must be answered with 503 in under two seconds. */
+const connectTimeoutMs = 1_200;
+
+const bigintOid = 20;
+const jsonOid = 114;
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolSize,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    application_name: options.applicationName,
+    // A worker that was paused inside a transaction must not hold its row locks for longer than its job's lock.
+    idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs,
+    types: { getTypeParser },
+  });
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on('error', options.onError);
+  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+}
+
+/** Every bigint here is a safe integer by constraint. A `json` column stays text: stored answers replay byte for byte. */
+function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  if (format !== 'binary' && oid === bigintOid) return Number;
+  if (format !== 'binary' && oid === jsonOid) return String;
+  return pg.types.getTypeParser(oid, format);
+}
+
+const unavailableCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  '53300', // too many connections
+  '57P01', // the server is shutting down
+  '57P02', // the server crashed
+  '57P03', // the server is starting up
+  '25P03', // ended by idle_in_transaction_session_timeout
+]);
+
+const unavailableMessage =
+  /timeout exceeded when trying to connect|Connection terminated|connection error|not queryable/i;
+
+/** Whether an error says "Postgres is away" as opposed to "this statement is wrong". */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable);
+  const code = sqlStateOf(error);
+  if (code !== undefined && (unavailableCodes.has(code) || code.startsWith('08'))) return true;
+  return error instanceof Error && unavailableMessage.test(error.message);
+}
+
+const transientCodes = new Set([
+  '40001', // serialization failure
+  '40P01', // deadlock
+  '55P03', // lock timeout
+  '57014', // statement timeout
+]);
+
+/** Whether the same statement may well succeed a moment later. */
+export function isTransient(error: unknown): boolean {
+  const code = sqlStateOf(error);
+  return isDatabaseUnavailable(error) || (code !== undefined && transientCodes.has(code));
+}
+
+export function sqlStateOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,37 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { Instant, Json } from './columns.ts';
+import type { DatabaseTransaction } from './database.ts';
+import type { RecordError, RecordRow } from './records.ts';
+
+/** One row for each time an operation gave up. The error here is for operators and may name internals. */
+export interface DeadLettersTable {
+  id: string;
+  record_id: string;
+  client: string;
+  sub_client: string;
+  operation: string;
+  key: string | null;
+  generation: number;
+  attempts: number;
+  error: Json<RecordError>;
+  created_at: Instant;
+}
+
+export async function addDeadLetter(tx: DatabaseTransaction, record: RecordRow, error: RecordError): Promise<string> {
+  const id = uuidv7();
+  await tx
+    .insertInto('dead_letters')
+    .values({
+      id,
+      record_id: record.id,
+      client: record.client,
+      sub_client: record.sub_client,
+      operation: record.operation,
+      key: record.key,
+      generation: record.generation,
+      attempts: record.attempts,
+      error: JSON.stringify(error),
+    })
+    .execute();
+  return id;
+}

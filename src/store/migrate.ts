@@ -1,0 +1,36 @@
+import { type Kysely, Migrator, sql } from 'kysely';
+import { type Database, openDatabase } from './database.ts';
+import { migrations } from './migrations/index.ts';
+
+/** Brings the database up to date. Safe to run from several processes at once: the migrator takes a lock. */
+export async function migrateToLatest(databaseUrl: string): Promise<void> {
+  const db = openDatabase({
+    url: databaseUrl,
+    poolSize: 2,
+    applicationName: 'semel-migrate',
+    idleInTransactionTimeoutMs: 0,
+    onError: () => undefined,
+  });
+  try {
+    const { error } = await migratorOf(db).migrateToLatest();
+    if (error) throw error;
+    await ensureAuditPartitions(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** The names of the migrations that this version needs and the database does not have yet. */
+export async function pendingMigrations(db: Database): Promise<string[]> {
+  const all = await migratorOf(db).getMigrations();
+  return all.filter((migration) => migration.executedAt === undefined).map((migration) => migration.name);
+}
+
+/** Three months ahead, so that a service that is restarted once a quarter always finds its partition. */
+async function ensureAuditPartitions(db: Kysely<never> | Database): Promise<void> {
+  await sql`select ensure_audit_partitions(now(), 3)`.execute(db);
+}
+
+function migratorOf(db: Database): Migrator {
+  return new Migrator({ db, provider: { getMigrations: async () => migrations } });
+}

@@ -1,0 +1,15 @@
+import type { Migration } from 'kysely';
+import * as records from './0001_records.ts';
+import * as apiKeys from './0002_api_keys.ts';
+import * as ledger from './0003_ledger.ts';
+import * as recordFunctions from './0004_record_functions.ts';
+import * as transferFunctions from './0005_transfer_functions.ts';
+
+/** In order. A released migration is never changed; a new one is added. */
+export const migrations: Record<string, Migration> = {
+  '0001_records': records,
+  '0002_api_keys': apiKeys,
+  '0003_ledger': ledger,
+  '0004_record_functions': recordFunctions,
+  '0005_transfer_functions': transferFunctions,
+};

@@ -1,0 +1,86 @@
+import { type Generated, type Selectable, sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import type { Instant, Json, NullableInstant } from './columns.ts';
+import type { Database, DatabaseTransaction } from './database.ts';
+
+export interface OutboxTable {
+  id: string;
+  queue: string;
+  name: string;
+  job_id: string;
+  data: Json<Record<string, unknown>>;
+  attempts: Generated<number>;
+  next_attempt_at: Instant;
+  quarantined_at: NullableInstant;
+  last_error: string | null;
+  created_at: Instant;
+}
+
+export type OutboxRow = Selectable<OutboxTable>;
+
+export async function addToOutbox(
+  tx: DatabaseTransaction,
+  row: { queue: string; name: string; jobId: string; data: Record<string, unknown>; delayMs: number },
+): Promise<string> {
+  const id = uuidv7();
+  await tx
+    .insertInto('outbox')
+    .values({
+      id,
+      queue: row.queue,
+      name: row.name,
+      job_id: row.jobId,
+      data: JSON.stringify(row.data),
+      next_attempt_at: sql<Date>`now() + make_interval(secs => ${row.delayMs / 1000})`,
+    })
+    .execute();
+  return id;
+}
+
+/**
+ * Takes rows that are due and pushes their next attempt away, in one statement: no lock is held while Redis is
+ * called, and a relay that dies leaves rows that come back by themselves. The pause doubles up to a minute.
+ */
+export async function claimOutbox(db: Database, limit: number): Promise<OutboxRow[]> {
+  const result = await sql<OutboxRow>`
+    update outbox set attempts = attempts + 1,
+      next_attempt_at = now() + make_interval(secs => least(60, 2 * power(2, least(attempts, 10))))
+    where id in (
+      select id from outbox where next_attempt_at <= now() and quarantined_at is null
+      order by next_attempt_at limit ${limit} for update skip locked)
+    returning *`.execute(db);
+  return result.rows;
+}
+
+export async function removeFromOutbox(db: Database, ids: readonly string[]): Promise<void> {
+  await sql`delete from outbox where id = any (${ids}::uuid[])`.execute(db);
+}
+
+/** Redis was away: that is not the rows' fault, so the attempt does not count. */
+export async function returnToOutbox(db: Database, ids: readonly string[], delayMs: number): Promise<void> {
+  await sql`
+    update outbox set attempts = greatest(0, attempts - 1), next_attempt_at = now() + make_interval(secs => ${delayMs / 1000})
+    where id = any (${ids}::uuid[])`.execute(db);
+}
+
+export async function noteOutboxFailure(db: Database, id: string, error: string, maxAttempts: number): Promise<void> {
+  await sql`
+    update outbox set last_error = ${error}, quarantined_at = case when attempts >= ${maxAttempts} then now() end
+    where id = ${id}::uuid`.execute(db);
+}
+
+export async function describeOutbox(
+  db: Database,
+): Promise<{ pending: number; quarantined: number; lagSeconds: number }> {
+  const row = await db
+    .selectFrom('outbox')
+    .select((eb) => [
+      eb.fn.countAll<number>().filterWhere('quarantined_at', 'is', null).as('pending'),
+      eb.fn.countAll<number>().filterWhere('quarantined_at', 'is not', null).as('quarantined'),
+      sql<number | null>`extract(epoch from now() - min(created_at) filter (where quarantined_at is null))::float8`.as(
+        'lag',
+      ),
+    ])
+    .executeTakeFirstOrThrow();
+  return { pending: row.pending, quarantined: row.quarantined, lagSeconds: row.lag ?? 0 };
+}

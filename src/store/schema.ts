@@ -1,0 +1,21 @@
+import type { AccountsTable } from './accounts.ts';
+import type { ApiKeysTable } from './api-keys.ts';
+import type { AuditTable } from './audit.ts';
+import type { DeadLettersTable } from './dead-letters.ts';
+import type { EventsTable } from './events.ts';
+import type { MovementsTable } from './movements.ts';
+import type { OutboxTable } from './outbox.ts';
+import type { RecordsTable } from './records.ts';
+import type { TransfersTable } from './transfers.ts';
+
+export interface Schema {
+  accounts: AccountsTable;
+  api_keys: ApiKeysTable;
+  audit: AuditTable;
+  dead_letters: DeadLettersTable;
+  events: EventsTable;
+  movements: MovementsTable;
+  outbox: OutboxTable;
+  records: RecordsTable;
+  transfers: TransfersTable;
+}
