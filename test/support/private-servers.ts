@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, inject } from 'vitest';
+import { startPostgres } from '../../scripts/embedded/postgres-server.ts';
+import { isAlive } from '../../scripts/embedded/process-identity.ts';
+import { startRedis } from '../../scripts/embedded/redis-server.ts';
+import { eventually } from './eventually.ts';
+
+/** A server of one test's own, to be killed, paused and started again on the same port with the same data. */
+export interface PrivateServer {
+  readonly url: string;
+  readonly port: number;
+  pid(): number;
+  /** kill -9, and waits until it is gone. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly exited: Promise<void>;
+  stop(): Promise<void>;
+}
+
+const servers = new Set<PrivateServer>();
+
+export function startPrivateRedis({ persistent = true }: { persistent?: boolean } = {}): Promise<PrivateServer> {
+  const dir = newFolder('redis');
+  return startPrivateServer((port) => startRedis({ dir, persistent, ...(port === undefined ? {} : { port }) }));
+}
+
+/** Its URL is that of an empty database; `migrateToLatest` makes it a usable one. */
+export function startPrivatePostgres({ fsync = false }: { fsync?: boolean } = {}): Promise<PrivateServer> {
+  const dir = newFolder('postgres');
+  return startPrivateServer((port) => startPostgres({ dir, fsync, ...(port === undefined ? {} : { port }) }));
+}
+
+async function startPrivateServer(start: (port?: number) => Promise<RunningServer>): Promise<PrivateServer> {
+  let current = await start();
+  const { url, port } = current;
+  const server: PrivateServer = {
+    url,
+    port,
+    pid: () => current.pid,
+    kill: async () => {
+      if (isAlive(current.pid)) process.kill(current.pid, 'SIGKILL');
+      await current.exited;
+    },
+    start: async () => {
+      if (isAlive(current.pid)) throw new Error('The private server is running already.');
+      current = await start(port);
+    },
+    stop: async () => {
+      // A paused server cannot stop in order.
+      if (isAlive(current.pid)) process.kill(current.pid, 'SIGCONT');
+      await current.stop();
+    },
+  };
+  servers.add(server);
+  return server;
+}
+
+function newFolder(name: string): string {
+  return join(inject('runDir'), `${name}-${randomBytes(6).toString('hex')}`);
+}
+
+// Registered when a test file imports this, hence run after the file's own clean-up.
+afterAll(async () => {
+  await Promise.all([...servers].map((server) => server.stop()));
+  // A process that was told to end may need a moment; one that is there after five seconds was forgotten.
+  await eventually(
+    () => {
+      const left = listChildren();
+      if (left.length > 0) throw new Error(`This test file leaves processes behind: ${left.join('; ')}`);
+    },
+    { timeoutMs: 5_000 },
+  );
+});
+
+/** The commands of this process's living children, where the system can tell. */
+function listChildren(): string[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+        const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        if (Number(parent) !== process.pid || state === 'Z') return [];
+        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()];
+      } catch {
+        // It ended while we looked.
+        return [];
+      }
+    });
+}
