@@ -32,8 +32,9 @@ function isInstalled() {
 
 async function install() {
   console.log('Installing dependencies (this needs the network once) …');
-  // With NODE_ENV=production npm would leave out what builds and tests the service.
-  const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+  // Not `ci`: it refuses a lock file that lacks an optional package of some other platform. This keeps to the lock and
+  // does not rewrite it. With NODE_ENV=production npm would leave out what builds and tests the service.
+  const args = ['install', '--no-save', '--include=dev', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
   const code = npm?.endsWith('.js') ? await run(process.execPath, [npm, ...args]) : await run('npm', args);
   if (code !== 0) fail('The dependencies could not be installed; npm says why above.', code);

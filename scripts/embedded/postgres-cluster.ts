@@ -66,7 +66,9 @@ async function findHome(dir: string, user: SystemUser | undefined): Promise<stri
   const id = createHash('sha256').update(realpathSync(dir)).digest('hex').slice(0, 16);
   // With a random part, since a folder deleted and made anew must not meet the cluster of the former one.
   const home = join(systemFolder, `${id}-${randomBytes(4).toString('hex')}`);
-  await mkdir(home, { mode: 0o711 });
+  await mkdir(home);
+  // Apart from mkdir, whose mode a strict umask would narrow.
+  await chmod(home, 0o711);
   await writeFile(join(dir, locationFile), `${home}\n`);
   return home;
 }
