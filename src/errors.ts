@@ -9,7 +9,6 @@ const codes = {
   UNAUTHENTICATED: { status: 401, title: 'A valid API key is needed' },
   FORBIDDEN: { status: 403, title: 'The API key lacks the scope' },
   NOT_FOUND: { status: 404, title: 'Nothing is here' },
-  METHOD_NOT_ALLOWED: { status: 405, title: 'The resource does not know this method' },
   OPERATION_IN_PROGRESS: { status: 409, title: 'The operation is still in progress' },
   TOO_LARGE: { status: 413, title: 'The request is too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'The content type is not understood' },

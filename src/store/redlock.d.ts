@@ -14,6 +14,7 @@ declare module 'redlock' {
     readonly attempts: readonly Promise<{ readonly votesAgainst: ReadonlyMap<unknown, Error> }>[];
   }
 
+  // biome-ignore lint/style/noDefaultExport: this is how the package exports it.
   export default class Redlock extends EventEmitter {
     constructor(clients: Iterable<unknown>, settings?: { retryCount?: number; driftFactor?: number });
     acquire(resources: string[], durationMs: number): Promise<Lock>;

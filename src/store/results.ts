@@ -39,11 +39,15 @@ export function isExpired(result: StoredResult): boolean {
   return result.expiresAtMs !== null && result.expiresAtMs <= Date.now();
 }
 
+/** A Redis that hangs costs each look-up its timeout; this often one request finds out whether it is back. */
+const awayPauseMs = 1_000;
+
 /** Results in Redis, and the channels over which a worker tells an API process that waits. */
 export class Results {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #ttlSeconds: number;
+  #awayUntilMs = 0;
 
   constructor(redis: RedisClient, prefix: string, ttlSeconds: number) {
     this.#redis = redis;
@@ -61,11 +65,17 @@ export class Results {
     return `${this.#prefix}:settled:${recordId}`;
   }
 
+  /** The cached result. A Redis that is away is an empty cache, and is left alone for a moment. */
   async find(scopedKey: string): Promise<StoredResult | undefined> {
-    const text = await this.#redis.get(this.#cacheKey(scopedKey));
-    if (!text) return undefined;
-    const result = JSON.parse(text) as StoredResult;
-    return isExpired(result) ? undefined : result;
+    if (Date.now() < this.#awayUntilMs) return undefined;
+    try {
+      const text = await this.#redis.get(this.#cacheKey(scopedKey));
+      const result = text ? (JSON.parse(text) as StoredResult) : undefined;
+      return result && !isExpired(result) ? result : undefined;
+    } catch {
+      this.#awayUntilMs = Date.now() + awayPauseMs;
+      return undefined;
+    }
   }
 
   /** Keeps the result and tells whoever waits, in one write to Redis. */
@@ -80,8 +90,10 @@ export class Results {
     if (failure) throw failure;
   }
 
+  /** Caches what was found in Postgres, if Redis is there. */
   async keep(scopedKey: string, result: StoredResult): Promise<void> {
-    await this.#redis.set(this.#cacheKey(scopedKey), JSON.stringify(result), 'PX', this.#lifetimeMs(result));
+    const key = this.#cacheKey(scopedKey);
+    await this.#redis.set(key, JSON.stringify(result), 'PX', this.#lifetimeMs(result)).catch(() => undefined);
   }
 
   #lifetimeMs(result: StoredResult): number {

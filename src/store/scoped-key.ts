@@ -13,9 +13,9 @@ export interface KeyScope {
  * keys share a name. It is never all digits and has no colon, which BullMQ would refuse in a job id.
  */
 export function scopedKeyOf(scope: KeyScope): string {
-  const client = scope.sub_client === '' ? escape(scope.client) : `${escape(scope.client)}@${escape(scope.sub_client)}`;
-  const key = scope.key === null ? `+${scope.id}` : escape(scope.key);
-  return `${escape(scope.operation)}~${client}~${key}`;
+  const client = scope.sub_client === '' ? escapePart(scope.client) : `${escapePart(scope.client)}@${escapePart(scope.sub_client)}`;
+  const key = scope.key === null ? `+${scope.id}` : escapePart(scope.key);
+  return `${escapePart(scope.operation)}~${client}~${key}`;
 }
 
 /** BullMQ ignores an id that it still knows, so a record that runs again needs a new one: its generation is added. */
@@ -26,7 +26,7 @@ export function jobIdOf(record: KeyScope & { generation: number }): string {
 
 const plain = /^[A-Za-z0-9._-]*$/;
 
-function escape(part: string): string {
+function escapePart(part: string): string {
   if (plain.test(part)) return part;
   return Array.from(new TextEncoder().encode(part), escapeByte).join('');
 }

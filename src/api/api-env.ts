@@ -1,0 +1,43 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
+import type { Logger } from 'pino';
+import type { Registry } from '../processors/registry.ts';
+import type { ReplayCounter } from '../queues/replay-counter.ts';
+import type { ResultWaiter } from '../queues/result-waiter.ts';
+import type { Submitter } from '../queues/submit.ts';
+import type { ApiScope } from '../store/api-keys.ts';
+import type { Database } from '../store/database.ts';
+import type { HealthReport } from './health-report.ts';
+
+/** Who calls. Everything that is kept is scoped to it. */
+export interface Caller {
+  client: string;
+  subClient: string;
+  scopes: readonly ApiScope[];
+}
+
+export interface ApiEnv {
+  Bindings: HttpBindings;
+  Variables: { requestId: string; caller: Caller };
+}
+
+export type ApiContext = Context<ApiEnv>;
+
+/** What the routes work with. */
+export interface ApiParts {
+  db: Database;
+  registry: Registry;
+  submitter: Submitter;
+  waiter: ResultWaiter;
+  replayCounter: ReplayCounter;
+  log: Logger;
+  waitSeconds: number;
+  checkHealth: () => Promise<HealthReport>;
+  consumeRateLimit: (client: string) => Promise<void>;
+}
+
+/** A request header as Node read it: repeated ones are joined by a comma. */
+export function headerOf(c: ApiContext, name: string): string | undefined {
+  const value = c.env.incoming.headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}

@@ -1,0 +1,30 @@
+import { Hono } from 'hono';
+import { AppError } from '../errors.ts';
+import type { ApiEnv, ApiParts } from './api-env.ts';
+import { authenticate, requireScope } from './authenticate.ts';
+import { handleError } from './problem-response.ts';
+import { assignRequestId } from './request-id.ts';
+import { accountRoutes } from './routes/accounts.ts';
+import { healthRoutes } from './routes/health.ts';
+import { operationRoutes } from './routes/operations.ts';
+import { transferRoutes } from './routes/transfers.ts';
+
+/** Every route of Semel, on one screen. */
+export function createApp(parts: ApiParts): Hono<ApiEnv> {
+  const app = new Hono<ApiEnv>();
+  app.use(assignRequestId);
+  app.onError((error, c) => handleError(parts, error, c));
+  app.notFound((c) => handleError(parts, new AppError('NOT_FOUND', 'There is no such route.'), c));
+
+  app.route('/health', healthRoutes(parts));
+
+  app.use('/v1/*', authenticate(parts.db), requireScope('operate'), async (c, next) => {
+    await parts.consumeRateLimit(c.get('caller').client);
+    await next();
+    c.res.headers.set('x-request-id', c.get('requestId'));
+  });
+  app.route('/v1/accounts', accountRoutes(parts));
+  app.route('/v1/transfers', transferRoutes(parts));
+  app.route('/v1/operations', operationRoutes(parts));
+  return app;
+}

@@ -1,0 +1,63 @@
+import type { Handler } from 'hono';
+import { AppError } from '../errors.ts';
+import type { AnyOperation } from '../processors/define-operation.ts';
+import { differingFieldsOf } from '../queues/fingerprint.ts';
+import type { Submission, Submitted } from '../queues/submit.ts';
+import { findRecords } from '../store/records.ts';
+import { type StoredResult, toStoredResult } from '../store/results.ts';
+import { type AnswerNotes, answerAccepted, answerSettled } from './answer.ts';
+import { type ApiContext, type ApiEnv, type ApiParts, headerOf } from './api-env.ts';
+import { readIdempotencyKey } from './idempotency-key.ts';
+import { effectOf } from './operation-view.ts';
+import { type Preferences, readPreferences } from './prefer.ts';
+import { readJson, validate } from './read-json.ts';
+
+/** A route that runs an operation: read, submit, wait, answer. It is the same for every operation. */
+export function operationRoute(parts: ApiParts, operation: AnyOperation): Handler<ApiEnv> {
+  return async (c: ApiContext) => {
+    const key = readIdempotencyKey(c, operation);
+    const preferences = readPreferences(headerOf(c, 'prefer'), parts.waitSeconds);
+    const request = validate(operation.request, await readJson(c));
+    const { client, subClient } = c.get('caller');
+    const submission = { client, subClient, operation, key, request, awaited: preferences.waitMs > 0 };
+    const submitted = await parts.submitter.submit(submission);
+    if (submitted.mismatch && operation.onMismatch === 'reject') throw await inconsistent(parts, submission, submitted);
+    return await answer(parts, c, submitted, preferences);
+  };
+}
+
+async function answer(parts: ApiParts, c: ApiContext, submitted: Submitted, preferences: Preferences): Promise<Response> {
+  const notes: AnswerNotes = { replayed: submitted.duplicate, mismatch: submitted.mismatch, preferences };
+  if (submitted.kind === 'settled') return answerSettled(c, submitted.result, notes);
+  if (submitted.duplicate && preferences.strict) throw inProgress(submitted.recordId);
+
+  const isWorthWaiting = preferences.waitMs > 0 && submitted.enqueued;
+  if (!isWorthWaiting && !submitted.duplicate) return answerAccepted(c, submitted.record, notes);
+  const result = isWorthWaiting ? await waitForResult(parts, submitted, preferences.waitMs) : undefined;
+  if (result) {
+    parts.submitter.remember(submitted.scopedKey, result);
+    return answerSettled(c, result, notes);
+  }
+  const [record = submitted.record] = await findRecords(parts.db, [submitted.recordId]);
+  return record.settled_at ? answerSettled(c, toStoredResult(record), notes) : answerAccepted(c, record, notes);
+}
+
+/** The reply for a duplicate goes to whoever was first, so a duplicate listens for the record itself. */
+async function waitForResult(parts: ApiParts, submitted: Submitted, waitMs: number): Promise<StoredResult | undefined> {
+  return submitted.duplicate
+    ? await parts.waiter.attachTo(submitted.recordId, waitMs)
+    : await parts.waiter.waitFor(submitted.recordId, waitMs);
+}
+
+function inProgress(operationId: string): AppError {
+  const detail = 'The first request with this key is still being worked on.';
+  return new AppError('OPERATION_IN_PROGRESS', detail, { extra: { operationId, effect: 'unknown' } });
+}
+
+async function inconsistent(parts: ApiParts, submission: Submission, submitted: Submitted): Promise<AppError> {
+  const [record] = await findRecords(parts.db, [submitted.recordId]);
+  const differingFields = differingFieldsOf(record?.request, submission.request);
+  const detail = `The key belongs to another request, which differs in ${differingFields.join(', ')}.`;
+  const effect = record ? effectOf(record.status) : 'unknown';
+  return new AppError('INCONSISTENT_REQUEST', detail, { extra: { operationId: submitted.recordId, differingFields, effect } });
+}

@@ -1,0 +1,42 @@
+import type { Effect } from '../errors.ts';
+import type { RecordRow, RecordStatus } from '../store/records.ts';
+
+/** What became of the effect in each state. While a worker is at it, nobody outside the transaction can tell. */
+const effects: Record<RecordStatus, Effect> = {
+  QUEUED: 'not_applied',
+  PROCESSING: 'unknown',
+  SUCCEEDED: 'applied',
+  REJECTED: 'not_applied',
+  FAILED: 'not_applied',
+  UNKNOWN: 'unknown',
+};
+
+export function effectOf(status: RecordStatus): Effect {
+  return effects[status];
+}
+
+/** Where the resources of each type are found. */
+const hrefs: Record<string, (id: string) => string> = {
+  account: (id) => `/v1/accounts/${id}`,
+  transfer: (id) => `/v1/transfers/${id}`,
+};
+
+/** An operation as its owner sees it. */
+export function operationView(record: RecordRow) {
+  const { resource_type: type, resource_id: resourceId, error } = record;
+  return {
+    id: record.id,
+    operation: record.operation,
+    key: record.key,
+    status: record.status,
+    attempts: record.attempts,
+    replays: record.replays,
+    createdAt: record.created_at.toISOString(),
+    updatedAt: record.updated_at.toISOString(),
+    expiresAt: record.expires_at?.toISOString() ?? null,
+    ...(record.response_body !== null && { result: JSON.parse(record.response_body) as unknown }),
+    ...(error && { error: { code: error.code, message: error.message, ...error.extra } }),
+    effect: effectOf(record.status),
+    ...(type !== null && resourceId !== null && { resource: { type, id: resourceId, href: hrefs[type]?.(resourceId) ?? null } }),
+  };
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { AppError } from '../errors.ts';
+
+const maxLimit = 200;
+
+/** The query parameters that every list has. */
+export const pageQuery = {
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= maxLimit, `must be between 1 and ${maxLimit}`)
+    .default(50),
+  cursor: z.string().max(200).optional(),
+};
+
+/** A cursor is the last id of a page, wrapped so that nobody builds on what is inside. */
+export function encodeCursor(id: string | number): string {
+  return Buffer.from(String(id)).toString('base64url');
+}
+
+export function decodeCursor<T>(cursor: string | undefined, id: z.ZodType<T>): T | undefined {
+  if (cursor === undefined) return undefined;
+  const parsed = id.safeParse(Buffer.from(cursor, 'base64url').toString());
+  if (parsed.success) return parsed.data;
+  const message = 'is not a cursor of this list';
+  throw new AppError('INVALID_REQUEST', `cursor ${message}.`, { extra: { errors: [{ path: 'cursor', message }] } });
+}
+
+/** Rows are read one beyond the limit, which tells whether there is a next page. */
+export function toPage<Row extends { id: string | number }, View>(rows: readonly Row[], limit: number, view: (row: Row) => View) {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return { items: shown.map(view), nextCursor: rows.length > limit && last ? encodeCursor(last.id) : null };
+}

@@ -1,0 +1,44 @@
+import { AppError } from '../errors.ts';
+
+export interface Preferences {
+  waitMs: number;
+  /** A duplicate of something in flight is told so instead of attaching to it. */
+  strict: boolean;
+  /** What was understood, for the header Preference-Applied. */
+  applied: string | undefined;
+}
+
+const maxWaitSeconds = 60;
+
+/** Reads `Prefer` (RFC 7240). Preferences that we do not know are ignored, as it asks for. */
+export function readPreferences(header: string | undefined, defaultWaitSeconds: number): Preferences {
+  if (header === undefined) return { waitMs: defaultWaitSeconds * 1000, strict: false, applied: undefined };
+  const given = new Map(header.split(',').map(parsePreference));
+  const waitSeconds = readWait(given.get('wait'));
+  const isAsync = given.has('respond-async');
+  const strict = given.get('handling') === 'strict';
+  const applied = [
+    isAsync && 'respond-async',
+    waitSeconds !== undefined && `wait=${waitSeconds}`,
+    strict && 'handling=strict',
+  ].filter((text) => text !== false);
+  return {
+    waitMs: (waitSeconds ?? (isAsync ? 0 : defaultWaitSeconds)) * 1000,
+    strict,
+    applied: applied.length > 0 ? applied.join(', ') : undefined,
+  };
+}
+
+function parsePreference(text: string): [string, string] {
+  const [preference = ''] = text.split(';', 1);
+  const [name = '', value = ''] = preference.split('=', 2);
+  return [name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/, '$1')];
+}
+
+function readWait(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  if (seconds <= maxWaitSeconds) return seconds;
+  const message = `wait must be a whole number of seconds from 0 to ${maxWaitSeconds}`;
+  throw new AppError('INVALID_REQUEST', `Prefer: ${message}.`, { extra: { errors: [{ path: 'Prefer', message }] } });
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from 'node:http';
+import type { z } from 'zod';
+import { AppError } from '../errors.ts';
+import { type ApiContext, headerOf } from './api-env.ts';
+
+/** Requests are small documents. What is large, such as a CSV file, has routes of its own that stream. */
+const maxBodyBytes = 256 * 1024;
+const maxDepth = 32;
+
+/** Postgres cannot keep NUL or a lone surrogate in jsonb, and a body that hides one has no good reason to. */
+const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
+
+/** The parsed body, or an error that says what is wrong with it. */
+export async function readJson(c: ApiContext): Promise<unknown> {
+  const type = headerOf(c, 'content-type') ?? '';
+  if (!/^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i.test(type)) {
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
+  }
+  const encoding = headerOf(c, 'content-encoding') ?? 'identity';
+  if (encoding !== 'identity') throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
+  return parseJson(await readBody(c.env.incoming));
+}
+
+export function parseJson(bytes: Uint8Array): unknown {
+  let value: unknown;
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+    checkDepth(text);
+    value = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError('INVALID_REQUEST', 'The body is not valid JSON in UTF-8.');
+  }
+  if (suspiciousEscape.test(text)) checkStrings(value);
+  return value;
+}
+
+/** Checks a body or query against its schema. Every fault is named, not only the first. */
+export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.flatMap(describeIssue);
+  const summary = errors.map(({ path, message }) => (path ? `${path} ${message}` : message)).join('; ');
+  throw new AppError('INVALID_REQUEST', `Not valid: ${summary.slice(0, 500)}.`, { extra: { errors: errors.slice(0, 50) } });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBodyBytes) return Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBodyBytes) chunks.push(chunk);
+      else reject(tooLarge());
+    });
+    incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    incoming.on('error', () => reject(new AppError('INVALID_REQUEST', 'The body ended too early.')));
+    incoming.on('close', () => reject(new AppError('INVALID_REQUEST', 'The body ended too early.')));
+  });
+}
+
+function tooLarge(): AppError {
+  // The rest of the body is not read, so the connection cannot be used for another request.
+  return new AppError('TOO_LARGE', `A body may have at most ${maxBodyBytes} bytes.`, { headers: { connection: 'close' } });
+}
+
+/** Counts brackets outside of strings before the parser sees them: a linear scan that cannot overflow a stack. */
+function checkDepth(text: string): void {
+  let depth = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === 0x22) index = endOfString(text, index);
+    else if (code === 0x7b || code === 0x5b) depth += 1;
+    else if (code === 0x7d || code === 0x5d) depth -= 1;
+    if (depth > maxDepth) throw new AppError('INVALID_REQUEST', `The body is nested more than ${maxDepth} levels deep.`);
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === 0x5c) index += 1;
+    else if (code === 0x22) return index;
+  }
+  return text.length;
+}
+
+function checkStrings(value: unknown): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0') || !value.isWellFormed()) {
+      throw new AppError('INVALID_REQUEST', 'A string in the body contains NUL or half of a surrogate pair.');
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) {
+      checkStrings(key);
+      checkStrings(item);
+    }
+  }
+}
+
+function describeIssue(issue: z.core.$ZodIssue): { path: string; message: string }[] {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
+  }
+  return [{ path: path.join('.'), message: issue.message }];
+}

@@ -1,0 +1,51 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { AppError } from '../../errors.ts';
+import { listAudit } from '../../store/audit.ts';
+import { findRecord, listRecords } from '../../store/record-queries.ts';
+import { recordStatuses } from '../../store/records.ts';
+import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
+import { operationView } from '../operation-view.ts';
+import { decodeCursor, pageQuery, toPage } from '../paging.ts';
+import { readId } from '../read-id.ts';
+import { validate } from '../read-json.ts';
+
+const listQuery = z.strictObject({
+  status: z.enum(recordStatuses).optional(),
+  operation: z.string().max(100).optional(),
+  key: z.string().max(255).optional(),
+  ...pageQuery,
+});
+
+export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
+  const findOwn = async (c: ApiContext) => {
+    const id = readId(c);
+    await parts.replayCounter.flush();
+    const record = await findRecord(parts.db, c.get('caller'), id);
+    if (!record) throw new AppError('NOT_FOUND', 'There is no such operation.');
+    return record;
+  };
+
+  return new Hono<ApiEnv>()
+    .get('/', async (c) => {
+      const { limit, cursor, ...filter } = validate(listQuery, c.req.query());
+      const before = decodeCursor(cursor, z.uuid());
+      await parts.replayCounter.flush();
+      const rows = await listRecords(parts.db, c.get('caller'), filter, { limit: limit + 1, before });
+      return c.json(toPage(rows, limit, operationView));
+    })
+    .get('/:id', async (c) => c.json(operationView(await findOwn(c))))
+    .get('/:id/audit', async (c) => {
+      const record = await findOwn(c);
+      const rows = await listAudit(parts.db, record.id);
+      const items = rows.map((row) => ({
+        at: row.at.toISOString(),
+        from: row.from_status,
+        to: row.to_status,
+        actor: row.actor,
+        epoch: row.epoch,
+        detail: row.detail,
+      }));
+      return c.json({ items });
+    });
+}

@@ -1,0 +1,29 @@
+import { Hono } from 'hono';
+import { AppError } from '../../errors.ts';
+import { createTransfer } from '../../processors/transfers/create-transfer.ts';
+import { findTransfer, type TransferRow } from '../../store/transfers.ts';
+import type { ApiEnv, ApiParts } from '../api-env.ts';
+import { operationRoute } from '../operation-route.ts';
+import { readId } from '../read-id.ts';
+
+export function transferRoutes(parts: ApiParts): Hono<ApiEnv> {
+  return new Hono<ApiEnv>().post('/', operationRoute(parts, createTransfer)).get('/:id', async (c) => {
+    const transfer = await findTransfer(parts.db, c.get('caller').client, readId(c));
+    if (!transfer) throw new AppError('NOT_FOUND', 'There is no such transfer.');
+    return c.json(transferView(transfer));
+  });
+}
+
+/** The same fields, in the same order, as the answer that create_transfers stores. */
+function transferView(transfer: TransferRow) {
+  return {
+    id: transfer.id,
+    fromAccountId: transfer.from_account_id,
+    toAccountId: transfer.to_account_id,
+    amount: transfer.amount,
+    currency: transfer.currency,
+    description: transfer.description,
+    status: 'COMPLETED',
+    createdAt: transfer.created_at.toISOString(),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import type { HitFailpoint } from '../failpoints.ts';
+import type { Database } from '../store/database.ts';
+import { withDeadline } from '../store/deadline.ts';
+import { groupBy } from '../store/group-by.ts';
+import { GroupedCalls } from '../store/grouped-calls.ts';
+import { removeFromOutbox } from '../store/outbox.ts';
+import type { JobDraft, Queues } from './queues.ts';
+
+export interface Enqueueing {
+  queue: string;
+  outboxId: string;
+  job: JobDraft;
+}
+
+/** How long the fast path may take. After that the relay brings the job, and the client gets its 202. */
+const enqueueTimeoutMs = 1_000;
+
+/** The fast path between a committed record and its job. Whatever it misses stays in the outbox for the relay. */
+export class Enqueuer {
+  readonly #adds: GroupedCalls<Enqueueing, void>;
+  readonly #removals: GroupedCalls<string, void>;
+  readonly #log: Logger;
+  readonly #hitFailpoint: HitFailpoint;
+
+  constructor(parts: { db: Database; queues: Queues; log: Logger; hitFailpoint: HitFailpoint }) {
+    this.#log = parts.log;
+    this.#hitFailpoint = parts.hitFailpoint;
+    this.#adds = new GroupedCalls({ run: (items) => addAll(parts.queues, items), maxGroupSize: 500, concurrency: 1 });
+    this.#removals = new GroupedCalls({
+      run: async (ids): Promise<void[]> => {
+        await removeFromOutbox(parts.db, ids);
+        return [];
+      },
+      maxGroupSize: 1_000,
+      concurrency: 1,
+    });
+  }
+
+  /** True if the job is in Redis now. False is no failure: the relay will bring it. */
+  async enqueue(item: Enqueueing): Promise<boolean> {
+    try {
+      await withDeadline(this.#adds.call(item), enqueueTimeoutMs, () => new Error('Redis did not answer'));
+    } catch (error) {
+      this.#log.warn({ err: error, jobId: item.job.jobId }, 'left to the outbox relay');
+      return false;
+    }
+    this.#hitFailpoint('submit.enqueued');
+    // Nobody needs to wait for this: a row that stays is relayed again, and BullMQ knows its id already.
+    this.#removals.call(item.outboxId).catch((error) => this.#log.warn({ err: error }, 'outbox row not removed'));
+    return true;
+  }
+}
+
+async function addAll(queues: Queues, items: readonly Enqueueing[]): Promise<void[]> {
+  const groups = groupBy(items, (item) => item.queue);
+  await Promise.all([...groups].map(([queue, group]) => queues.add(queue, group.map((item) => item.job))));
+  return [];
+}

@@ -1,0 +1,57 @@
+import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
+import type { Logger } from 'pino';
+import type { HitFailpoint } from '../failpoints.ts';
+import type { Engine } from '../processors/engine.ts';
+import { runOperation } from '../processors/run-operation.ts';
+import type { RedisClient } from '../store/redis.ts';
+import { jobOptions, type OperationJobData, operationsQueue } from './queues.ts';
+
+export interface WorkerParts {
+  engine: Engine;
+  connection: RedisClient;
+  prefix: string;
+  concurrency: number;
+  lockDurationMs: number;
+  log: Logger;
+  hitFailpoint: HitFailpoint;
+}
+
+/** An unexpected error says nothing about the next try, and the log is not to be flooded. */
+const unexpectedDelayMs = 5_000;
+
+/** Takes jobs from the queue and runs their records. Takes no decision of its own about attempts or outcomes. */
+export function startOperationWorker(parts: WorkerParts): Worker {
+  const worker = new Worker<OperationJobData>(operationsQueue, (job, token) => handleJob(parts, job, token), {
+    connection: parts.connection,
+    prefix: parts.prefix,
+    concurrency: parts.concurrency,
+    lockDuration: parts.lockDurationMs,
+    // A killed worker's job is taken over after at most lock + interval: 9.6 s with the default lock of 8 s.
+    stalledInterval: Math.ceil(parts.lockDurationMs / 5),
+    // BullMQ would fail the job for good; run-operation gives up by itself, with a dead letter.
+    maxStalledCount: Number.MAX_SAFE_INTEGER,
+    ...(typeof jobOptions.removeOnComplete === 'object' && { removeOnComplete: jobOptions.removeOnComplete }),
+  });
+  worker.on('error', (error) => parts.log.warn({ err: error }, 'queue worker'));
+  worker.on('stalled', (jobId) => parts.log.warn({ jobId }, 'job taken over from a worker that went silent'));
+  return worker;
+}
+
+async function handleJob(parts: WorkerParts, job: Job<OperationJobData>, token: string | undefined): Promise<string> {
+  const startedMs = Date.now();
+  const { recordId, replyTo } = job.data;
+  const result = await runOperation(parts.engine, { recordId, replyTo, stalls: job.stalledCounter }).catch((error) => {
+    parts.log.error({ err: error, operationId: recordId }, 'unexpected error');
+    return { kind: 'again', delayMs: unexpectedDelayMs } as const;
+  });
+  if (result.kind === 'again') {
+    await job.moveToDelayed(Date.now() + result.delayMs, token);
+    throw new DelayedError();
+  }
+  parts.hitFailpoint('run.before-job-end');
+  if (result.kind === 'gone') return 'the record is gone';
+  const { status, operation } = result.result;
+  parts.log.info({ operationId: recordId, operation, status, durationMs: Date.now() - startedMs }, 'operation settled');
+  if (status === 'FAILED') throw new UnrecoverableError(result.result.error?.code ?? 'FAILED');
+  return status;
+}

@@ -1,0 +1,61 @@
+import { type JobsOptions, Queue } from 'bullmq';
+import type { RedisClient } from '../store/redis.ts';
+
+export const operationsQueue = 'operations';
+
+/** What a job says. The request itself stays in Postgres, where the truth is. */
+export interface OperationJobData {
+  recordId: string;
+  replyTo?: string;
+}
+
+export interface JobDraft {
+  name: string;
+  jobId: string;
+  data: Record<string, unknown>;
+  delayMs?: number;
+}
+
+/**
+ * Finished jobs are kept for a look in the queue UI, not for their results. Attempts are counted in Postgres, so
+ * BullMQ itself tries once.
+ */
+export const jobOptions: JobsOptions = {
+  attempts: 1,
+  removeOnComplete: { count: 1_000, age: 3_600 },
+  removeOnFail: { count: 10_000, age: 7 * 86_400 },
+};
+
+/** The queues as producers see them, opened on first use. */
+export class Queues {
+  readonly #queues = new Map<string, Queue>();
+  readonly #connection: RedisClient;
+  readonly #prefix: string;
+  readonly #onError: (error: Error) => void;
+
+  constructor(connection: RedisClient, prefix: string, onError: (error: Error) => void) {
+    this.#connection = connection;
+    this.#prefix = prefix;
+    this.#onError = onError;
+  }
+
+  get(name: string): Queue {
+    const known = this.#queues.get(name);
+    if (known) return known;
+    const queue = new Queue(name, { connection: this.#connection, prefix: this.#prefix });
+    queue.on('error', this.#onError);
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  /** Adds jobs. One whose id BullMQ still knows is left as it is. */
+  async add(queue: string, drafts: readonly JobDraft[]): Promise<void> {
+    await this.get(queue).addBulk(
+      drafts.map(({ name, data, jobId, delayMs }) => ({ name, data, opts: { ...jobOptions, jobId, ...(delayMs && { delay: delayMs }) } })),
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+}

@@ -1,0 +1,171 @@
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { AppError } from '../errors.ts';
+import type { HitFailpoint } from '../failpoints.ts';
+import type { AnyOperation } from '../processors/define-operation.ts';
+import { type Database, isDatabaseUnavailable } from '../store/database.ts';
+import { withDeadline } from '../store/deadline.ts';
+import { GroupedCalls } from '../store/grouped-calls.ts';
+import { type NewRecord, type RecordRow, type SubmittedRecord, submitRecords } from '../store/records.ts';
+import { isCacheable, isExpired, type Results, type StoredResult, toStoredResult } from '../store/results.ts';
+import { jobIdOf, scopedKeyOf } from '../store/scoped-key.ts';
+import type { Enqueuer } from './enqueue.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { operationsQueue } from './queues.ts';
+import type { ReplayCounter } from './replay-counter.ts';
+import { reviveFailed } from './revive-failed.ts';
+
+export interface Submission {
+  client: string;
+  subClient: string;
+  operation: AnyOperation;
+  /** Undefined for an operation that was sent without a key: it runs once for this request. */
+  key: string | undefined;
+  request: unknown;
+  /** Whether someone will wait for the result in this process. */
+  awaited: boolean;
+}
+
+/** What became of a submission: the answer is there, or a record stands in the queue for it. */
+export type Submitted = { scopedKey: string; recordId: string; mismatch: boolean; duplicate: boolean } & (
+  | { kind: 'settled'; result: StoredResult }
+  | { kind: 'pending'; record: RecordRow; enqueued: boolean }
+);
+
+export interface SubmitParts {
+  db: Database;
+  results: Results;
+  enqueuer: Enqueuer;
+  log: Logger;
+  hitFailpoint: HitFailpoint;
+  instanceId: string;
+  replayCounter: ReplayCounter;
+}
+
+/** A record is on disk within this time or the client is told to try again. With less, a slow disk would cause 503s. */
+const intakeTimeoutMs = 1_800;
+/** The relay leaves a row to the fast path for this long. */
+const relayAfterMs = 2_000;
+/** A few thousand answers of usual size, for as long as retries usually come. */
+const rememberedBytes = 64 * 1024 * 1024;
+const rememberedMs = 5 * 60 * 1000;
+
+/** The way in: from a request to a record that is committed, exactly one for each key. */
+export class Submitter {
+  readonly #parts: SubmitParts;
+  readonly #inserts: GroupedCalls<NewRecord, SubmittedRecord | undefined>;
+  readonly #remembered = new LRUCache<string, StoredResult>({
+    maxSize: rememberedBytes,
+    ttl: rememberedMs,
+    sizeCalculation: (result) => 500 + (result.responseBody?.length ?? 0),
+  });
+
+  constructor(parts: SubmitParts) {
+    this.#parts = parts;
+    this.#inserts = new GroupedCalls({
+      run: async (rows) => inOrderOf(rows, await submitRecords(parts.db, rows)),
+      maxGroupSize: 500,
+      // Two: while one group commits, the next one is already being written.
+      concurrency: 2,
+      mayBlameOneItem: (error) => !isDatabaseUnavailable(error),
+    });
+  }
+
+  async submit(submission: Submission): Promise<Submitted> {
+    const row = this.#toRow(submission);
+    const known = submission.key === undefined ? undefined : await this.#findKnown(row.job_id);
+    if (known) return this.#counted(settled(row, known));
+
+    const record = await this.#insert(row);
+    if (!record.created && record.settled_at) return this.#counted(await this.#answerSettled(submission, row, record));
+    const enqueued = record.created ? await this.#enqueue(row, record) : true;
+    return this.#counted(pending(row, record, { enqueued, duplicate: !record.created }));
+  }
+
+  #counted(submitted: Submitted): Submitted {
+    if (submitted.duplicate && !submitted.mismatch) this.#parts.replayCounter.count(submitted.recordId);
+    return submitted;
+  }
+
+  /** Keeps an answer in memory, so that a retry to this process costs nothing. */
+  remember(scopedKey: string, result: StoredResult): void {
+    if (isCacheable(result)) this.#remembered.set(scopedKey, result);
+  }
+
+  #toRow({ client, subClient, operation, key, request, awaited }: Submission): NewRecord {
+    const id = uuidv7();
+    const scope = { id, client, sub_client: subClient, operation: operation.name, key: key ?? null };
+    return {
+      ...scope,
+      fingerprint: fingerprintOf(operation.name, request),
+      request,
+      actor: `client:${client}`,
+      outbox_id: id,
+      queue: operationsQueue,
+      job_id: scopedKeyOf(scope),
+      reply_to: awaited ? this.#parts.instanceId : null,
+      relay_after_ms: relayAfterMs,
+    };
+  }
+
+  /** Memory, then Redis. Either may be empty or away; Postgres has the last word. */
+  async #findKnown(scopedKey: string): Promise<StoredResult | undefined> {
+    const remembered = this.#remembered.get(scopedKey);
+    if (remembered && !isExpired(remembered)) return remembered;
+    const cached = await this.#parts.results.find(scopedKey);
+    if (cached) this.remember(scopedKey, cached);
+    return cached;
+  }
+
+  async #insert(row: NewRecord): Promise<SubmittedRecord> {
+    const insert = async () => {
+      // None comes back if the record of this key expired in between; then the key is free and the next try takes it.
+      const record = (await this.#inserts.call(row)) ?? (await this.#inserts.call(row));
+      if (!record) throw new AppError('UNAVAILABLE', 'The key is changing hands. Try again.');
+      return record;
+    };
+    const record = await withDeadline(insert(), intakeTimeoutMs, () => {
+      const detail = 'The database did not answer in time. Send the request again with the same key.';
+      return new AppError('UNAVAILABLE', detail, { extra: { effect: 'unknown' } });
+    });
+    if (record.created) this.#parts.hitFailpoint('submit.committed');
+    return record;
+  }
+
+  async #enqueue(row: NewRecord, record: SubmittedRecord): Promise<boolean> {
+    const data = { recordId: row.id, ...(row.reply_to !== null && { replyTo: row.reply_to }) };
+    const job = { name: row.operation, jobId: jobIdOf(record), data };
+    return await this.#parts.enqueuer.enqueue({ queue: row.queue, outboxId: row.outbox_id, job });
+  }
+
+  async #answerSettled(submission: Submission, row: NewRecord, record: SubmittedRecord): Promise<Submitted> {
+    if (record.status === 'FAILED' && record.fingerprint === row.fingerprint) {
+      const revived = await reviveFailed(this.#parts, record, submission.awaited ? this.#parts.instanceId : undefined);
+      if (!revived.record.settled_at) return pending(row, revived.record, revived);
+      return settled(row, toStoredResult(revived.record));
+    }
+    const result = toStoredResult(record);
+    this.remember(row.job_id, result);
+    if (isCacheable(result)) void this.#parts.results.keep(row.job_id, result);
+    return settled(row, result);
+  }
+}
+
+function settled(row: NewRecord, result: StoredResult): Submitted {
+  const mismatch = result.fingerprint !== row.fingerprint;
+  return { kind: 'settled', scopedKey: row.job_id, recordId: result.recordId, result, mismatch, duplicate: true };
+}
+
+function pending(row: NewRecord, record: RecordRow, how: { enqueued: boolean; duplicate: boolean }): Submitted {
+  const mismatch = record.fingerprint !== row.fingerprint;
+  const { enqueued, duplicate } = how;
+  return { kind: 'pending', scopedKey: row.job_id, recordId: record.id, record, mismatch, enqueued, duplicate };
+}
+
+/** A created record has the row's id; one that was there before is found by its key. */
+function inOrderOf(rows: readonly NewRecord[], records: readonly SubmittedRecord[]): (SubmittedRecord | undefined)[] {
+  const byId = new Map(records.filter((record) => record.created).map((record) => [record.id, record]));
+  const byKey = new Map(records.filter((record) => !record.created).map((record) => [scopedKeyOf(record), record]));
+  return rows.map((row) => byId.get(row.id) ?? byKey.get(row.job_id));
+}
