@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderBanner } from './start/banner.ts';
 import { buildIfNeeded } from './start/build-service.ts';
-import { chooseAddress } from './start/choose-address.ts';
+import { type Address, chooseAddress } from './start/choose-address.ts';
 import { readOrMakeCredentials } from './start/credentials.ts';
 import { type Stores, startStores } from './start/embedded-stores.ts';
 import { acquireRunningLock, type RunningLock } from './start/running-lock.ts';
@@ -24,13 +24,15 @@ async function start(stop: StopRequest): Promise<void> {
   const dataDir = openDataDir();
   const lock = await acquireRunningLock(dataDir);
   try {
+    // First, since it is what a person most often has to put right.
+    const address = await chooseAddress(process.env, say);
     buildIfNeeded(root, say);
     // From here on, what is written holds other people's data or passwords.
     process.umask(0o077);
     throwIfStopped(stop);
     const stores = await startStores(dataDir, process.env, say);
     try {
-      await runService(dataDir, lock, stores, stop);
+      await runService({ dataDir, lock, address, stores, stop });
     } finally {
       await stores.stop();
     }
@@ -39,9 +41,16 @@ async function start(stop: StopRequest): Promise<void> {
   }
 }
 
-async function runService(dataDir: string, lock: RunningLock, stores: Stores, stop: StopRequest): Promise<void> {
+interface Run {
+  readonly dataDir: string;
+  readonly lock: RunningLock;
+  readonly address: Address;
+  readonly stores: Stores;
+  readonly stop: StopRequest;
+}
+
+async function runService({ dataDir, lock, address, stores, stop }: Run): Promise<void> {
   const credentials = readOrMakeCredentials(dataDir, process.env);
-  const address = await chooseAddress(process.env, say);
   const environment: NodeJS.ProcessEnv = {
     ...process.env,
     ...stores.environment,

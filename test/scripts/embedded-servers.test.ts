@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { removeDistantCluster } from '../../scripts/embedded/postgres-cluster.ts';
 import { startPostgres } from '../../scripts/embedded/postgres-server.ts';
 import { isAlive } from '../../scripts/embedded/process-identity.ts';
@@ -16,7 +15,7 @@ import { startPrivatePostgres, startPrivateRedis } from '../support/stores.ts';
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function makeFolder(mode: number): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'semel-embedded-'));
+  const folder = await mkdtemp(join(inject('runDir'), 'embedded-'));
   await chmod(folder, mode);
   onTestFinished(async () => {
     await removeDistantCluster(join(folder, 'postgres'));

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
 import { findFreePort } from '../../scripts/embedded/free-port.ts';
 import { isAlive } from '../../scripts/embedded/process-identity.ts';
 import { eventually } from './eventually.ts';
@@ -73,7 +73,7 @@ export class NpmStart {
 }
 
 export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'semel-start-'));
+  const folder = await mkdtemp(join(inject('runDir'), 'start-'));
   const path = join(folder, 'data');
   const remove = async (): Promise<void> => {
     const distant = clusterHome(path);
