@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { createApp } from './api/app.ts';
 import { checkHealth } from './api/health-report.ts';
+import { type HttpServer, startHttpServer } from './api/http-server.ts';
 import { createRateLimit } from './api/rate-limit.ts';
 import type { Config, Role } from './config.ts';
 import { createFailpoints } from './failpoints.ts';
@@ -19,7 +18,161 @@ import { Recurring } from './queues/recurring.ts';
 import { ReplayCounter } from './queues/replay-counter.ts';
 import { ResultWaiter } from './queues/result-waiter.ts';
 import { Submitter } from './queues/submit.ts';
+import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { Locks } from './store/locks.ts';
 import { hashTagOf, openRedis } from './store/redis.ts';
 import { Results } from './store/results.ts';
+import { checkStores } from './store/start-checks.ts';
+
+export interface Service {
+  /** Where the API listens, if this process has one. */
+  url: string | undefined;
+  /** Stops taking work, finishes what is in hand and closes every connection. */
+  close: () => Promise<void>;
+}
+
+export interface ServiceOptions {
+  config: Config;
+  role: Exclude<Role, 'migrate'>;
+  log: Logger;
+  operations?: readonly AnyOperation[];
+}
+
+/** How often the relay looks for what the fast path missed. */
+const relayPauseMs = 2_000;
+/** How often the reconciler looks for jobs that Redis lost. */
+const reconcilePauseMs = 4_000;
+
+/** The composition root: the only place that opens Postgres, Redis, queues and workers. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const parts = openParts(options);
+  try {
+    await checkStores(parts);
+    const { SEMEL_API_KEY } = options.config;
+    if (SEMEL_API_KEY) await ensureApiKey(parts.db, SEMEL_API_KEY, { client: 'default', scopes: ['admin'] });
+    const worker = options.role === 'api' ? undefined : startWorker(parts);
+    const api = options.role === 'worker' ? undefined : await startApi(parts);
+    const close = async () => {
+      // The API first: those who wait there are waiting for the workers.
+      await api?.close();
+      await worker?.close();
+      await parts.close();
+    };
+    return { url: api?.url, close };
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
+}
+
+type Parts = ReturnType<typeof openParts>;
+
+function openParts({ config, role, log, operations: list = operations }: ServiceOptions) {
+  const instanceId = randomUUID();
+  const prefix = hashTagOf(config.REDIS_PREFIX);
+  const hitFailpoint = createFailpoints(config.SEMEL_FAILPOINTS);
+  const warn = (name: string) => (error: Error) => log.warn({ err: error, connection: name }, 'connection error');
+  const db = openDatabase({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: `semel-${role}`,
+    idleInTransactionTimeoutMs: config.LOCK_DURATION_MS,
+    onError: warn('postgres'),
+  });
+  const redis = openRedis(config, 'caller', warn('redis'));
+  const queues = new Queues(redis, prefix, warn('queue'));
+  const results = new Results(redis, prefix, config.RESULT_CACHE_TTL_SECONDS);
+  const close = async () => {
+    await queues.close();
+    redis.disconnect();
+    await db.destroy();
+  };
+  return {
+    config,
+    log,
+    instanceId,
+    prefix,
+    hitFailpoint,
+    warn,
+    db,
+    redis,
+    queues,
+    results,
+    registry: createRegistry(list),
+    close,
+  };
+}
+
+function startWorker(parts: Parts): { close: () => Promise<void> } {
+  const { config, log, db, redis, queues, prefix, hitFailpoint } = parts;
+  const engine = createEngine({
+    db,
+    // Half of the job's lock: when the job is taken over, the dead worker's lock on the record is gone too.
+    locks: new Locks(redis, prefix, config.LOCK_DURATION_MS / 2),
+    results: parts.results,
+    registry: parts.registry,
+    log,
+    hitFailpoint,
+    actor: `worker:${parts.instanceId}`,
+    retryDelaysMs: config.RETRY_DELAYS_MS,
+    recordTtlSeconds: config.RECORD_TTL_SECONDS,
+  });
+  const connection = openRedis(config, 'worker', parts.warn('redis worker'));
+  const worker = startOperationWorker({
+    engine,
+    connection,
+    prefix,
+    concurrency: config.WORKER_CONCURRENCY,
+    lockDurationMs: config.LOCK_DURATION_MS,
+    log,
+    hitFailpoint,
+  });
+  const isRedisReady = () => redis.status === 'ready';
+  const relay = new Recurring({
+    name: 'outbox relay',
+    pauseMs: relayPauseMs,
+    log,
+    task: () => relayOutbox({ db, queues, isRedisReady, log, hitFailpoint }),
+  });
+  const reconciler = new Reconciler({ db, queues, redis, prefix, log });
+  const reconciling = new Recurring({
+    name: 'reconciler',
+    pauseMs: reconcilePauseMs,
+    log,
+    task: async () => (isRedisReady() ? await reconciler.reconcile() : 0),
+  });
+  const close = async () => {
+    await Promise.all([worker.close(), relay.stop(), reconciling.stop()]);
+    connection.disconnect();
+  };
+  return { close };
+}
+
+async function startApi(parts: Parts): Promise<HttpServer> {
+  const { config, log, db, redis, queues, prefix, results, instanceId, hitFailpoint } = parts;
+  const subscriber = openRedis(config, 'subscriber', parts.warn('redis subscriber'));
+  const waiter = new ResultWaiter({ db, subscriber, results, instanceId, log });
+  const replayCounter = new ReplayCounter(db, log);
+  const enqueuer = new Enqueuer({ db, queues, log, hitFailpoint });
+  const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, replayCounter });
+  const app = createApp({
+    db,
+    registry: parts.registry,
+    submitter,
+    waiter,
+    replayCounter,
+    log,
+    waitSeconds: config.WAIT_SECONDS,
+    checkHealth: () => checkHealth({ db, redis, queues, dataDir: config.SEMEL_DATA_DIR }),
+    consumeRateLimit: createRateLimit(redis, { prefix, perMinute: config.RATE_LIMIT_PER_MINUTE }),
+  });
+  const server = await startHttpServer(app, { host: config.HOST, port: config.PORT });
+  const close = async () => {
+    await server.close();
+    waiter.close();
+    await replayCounter.flush();
+    subscriber.disconnect();
+  };
+  return { url: server.url, close };
+}

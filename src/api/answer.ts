@@ -49,7 +49,11 @@ function problemOfResult(result: StoredResult) {
   const { error, recordId: operationId } = result;
   const about = { ...error?.extra, operationId, effect: effectOf(result.status) };
   if (result.status === 'UNKNOWN') {
-    return problemOf('OUTCOME_UNKNOWN', 'An attempt was cut off in the middle. A person has to say what became of it.', about);
+    return problemOf(
+      'OUTCOME_UNKNOWN',
+      'An attempt was cut off in the middle. A person has to say what became of it.',
+      about,
+    );
   }
   const code = errorCodes.find((known) => known === error?.code) ?? fallbackCode;
   return problemOf(code, error?.message ?? 'The operation failed.', about);

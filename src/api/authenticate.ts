@@ -28,7 +28,11 @@ export function authenticate(db: Database): MiddlewareHandler<ApiEnv> {
     const apiKey = bearer.exec(headerOf(c, 'authorization') ?? '')?.[1];
     const owner = apiKey === undefined ? undefined : await findOwner(apiKey);
     if (!owner) throw new AppError('UNAUTHENTICATED', 'Send a valid key as "Authorization: Bearer <api key>".');
-    c.set('caller', { client: owner.client, subClient: readSubClient(headerOf(c, 'x-client-id')), scopes: owner.scopes });
+    c.set('caller', {
+      client: owner.client,
+      subClient: readSubClient(headerOf(c, 'x-client-id')),
+      scopes: owner.scopes,
+    });
     await next();
   };
 }
@@ -48,5 +52,7 @@ function readSubClient(header: string | undefined): string {
   if (header === undefined) return '';
   if (subClientPattern.test(header)) return header;
   const message = 'must be 1 to 64 of A-Z a-z 0-9 . _ -';
-  throw new AppError('INVALID_REQUEST', `X-Client-ID ${message}.`, { extra: { errors: [{ path: 'X-Client-ID', message }] } });
+  throw new AppError('INVALID_REQUEST', `X-Client-ID ${message}.`, {
+    extra: { errors: [{ path: 'X-Client-ID', message }] },
+  });
 }

@@ -15,7 +15,8 @@ export function readIdempotencyKey(c: ApiContext, operation: AnyOperation): stri
   if (header.includes(',') && countHeaders(c) > 1) throw invalid('The header was sent more than once.');
   const key = unquote(header);
   if (key === undefined) throw invalid('It begins with a quote but is not a well-formed quoted string.');
-  if (!operation.key.pattern.test(key)) throw invalid(`For ${operation.name} it must match ${operation.key.pattern.source}.`);
+  if (!operation.key.pattern.test(key))
+    throw invalid(`For ${operation.name} it must match ${operation.key.pattern.source}.`);
   return key;
 }
 
@@ -26,7 +27,8 @@ export function unquote(header: string): string | undefined {
 }
 
 function countHeaders(c: ApiContext): number {
-  return c.env.incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'idempotency-key').length;
+  return c.env.incoming.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'idempotency-key')
+    .length;
 }
 
 function invalid(detail: string): AppError {

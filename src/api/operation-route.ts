@@ -26,7 +26,12 @@ export function operationRoute(parts: ApiParts, operation: AnyOperation): Handle
   };
 }
 
-async function answer(parts: ApiParts, c: ApiContext, submitted: Submitted, preferences: Preferences): Promise<Response> {
+async function answer(
+  parts: ApiParts,
+  c: ApiContext,
+  submitted: Submitted,
+  preferences: Preferences,
+): Promise<Response> {
   const notes: AnswerNotes = { replayed: submitted.duplicate, mismatch: submitted.mismatch, preferences };
   if (submitted.kind === 'settled') return answerSettled(c, submitted.result, notes);
   if (submitted.duplicate && preferences.strict) throw inProgress(submitted.recordId);
@@ -59,5 +64,7 @@ async function inconsistent(parts: ApiParts, submission: Submission, submitted: 
   const differingFields = differingFieldsOf(record?.request, submission.request);
   const detail = `The key belongs to another request, which differs in ${differingFields.join(', ')}.`;
   const effect = record ? effectOf(record.status) : 'unknown';
-  return new AppError('INCONSISTENT_REQUEST', detail, { extra: { operationId: submitted.recordId, differingFields, effect } });
+  return new AppError('INCONSISTENT_REQUEST', detail, {
+    extra: { operationId: submitted.recordId, differingFields, effect },
+  });
 }

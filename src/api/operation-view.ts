@@ -37,6 +37,7 @@ export function operationView(record: RecordRow) {
     ...(record.response_body !== null && { result: JSON.parse(record.response_body) as unknown }),
     ...(error && { error: { code: error.code, message: error.message, ...error.extra } }),
     effect: effectOf(record.status),
-    ...(type !== null && resourceId !== null && { resource: { type, id: resourceId, href: hrefs[type]?.(resourceId) ?? null } }),
+    ...(type !== null &&
+      resourceId !== null && { resource: { type, id: resourceId, href: hrefs[type]?.(resourceId) ?? null } }),
   };
 }

@@ -28,7 +28,11 @@ export function decodeCursor<T>(cursor: string | undefined, id: z.ZodType<T>): T
 }
 
 /** Rows are read one beyond the limit, which tells whether there is a next page. */
-export function toPage<Row extends { id: string | number }, View>(rows: readonly Row[], limit: number, view: (row: Row) => View) {
+export function toPage<Row extends { id: string | number }, View>(
+  rows: readonly Row[],
+  limit: number,
+  view: (row: Row) => View,
+) {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return { items: shown.map(view), nextCursor: rows.length > limit && last ? encodeCursor(last.id) : null };

@@ -18,7 +18,10 @@ export function handleError(parts: Pick<ApiParts, 'log'>, error: unknown, c: Api
     return problemResponse(c, problemOf('INTERNAL', `The error is in our log under the request id ${requestId}.`));
   }
   if (known.code === 'UNAVAILABLE') parts.log.warn({ err: known, requestId }, 'unavailable');
-  return problemResponse(c, problemOf(known.code, known.message, known.extra), { ...defaultHeaders[known.code], ...known.headers });
+  return problemResponse(c, problemOf(known.code, known.message, known.extra), {
+    ...defaultHeaders[known.code],
+    ...known.headers,
+  });
 }
 
 const defaultHeaders: Partial<Record<string, Record<string, string>>> = {
@@ -29,6 +32,7 @@ const defaultHeaders: Partial<Record<string, Record<string, string>>> = {
 
 function toAppError(error: unknown): AppError | undefined {
   if (error instanceof AppError) return error;
-  if (isDatabaseUnavailable(error)) return new AppError('UNAVAILABLE', 'The database cannot be reached. Try again.', { cause: error });
+  if (isDatabaseUnavailable(error))
+    return new AppError('UNAVAILABLE', 'The database cannot be reached. Try again.', { cause: error });
   return undefined;
 }

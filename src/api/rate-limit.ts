@@ -13,7 +13,10 @@ interface Allowance {
  * The requests of a client in a minute, across all API processes. A process takes points from Redis in small blocks
  * (a five-hundredth of the limit), so that a busy client does not cost a round trip for every request.
  */
-export function createRateLimit(redis: RedisClient, options: { prefix: string; perMinute: number }): (client: string) => Promise<void> {
+export function createRateLimit(
+  redis: RedisClient,
+  options: { prefix: string; perMinute: number },
+): (client: string) => Promise<void> {
   const { perMinute } = options;
   if (perMinute === 0) return async () => undefined;
   const blockSize = Math.max(1, Math.floor(perMinute / 500));

@@ -42,7 +42,9 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.flatMap(describeIssue);
   const summary = errors.map(({ path, message }) => (path ? `${path} ${message}` : message)).join('; ');
-  throw new AppError('INVALID_REQUEST', `Not valid: ${summary.slice(0, 500)}.`, { extra: { errors: errors.slice(0, 50) } });
+  throw new AppError('INVALID_REQUEST', `Not valid: ${summary.slice(0, 500)}.`, {
+    extra: { errors: errors.slice(0, 50) },
+  });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -65,7 +67,9 @@ function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
 
 function tooLarge(): AppError {
   // The rest of the body is not read, so the connection cannot be used for another request.
-  return new AppError('TOO_LARGE', `A body may have at most ${maxBodyBytes} bytes.`, { headers: { connection: 'close' } });
+  return new AppError('TOO_LARGE', `A body may have at most ${maxBodyBytes} bytes.`, {
+    headers: { connection: 'close' },
+  });
 }
 
 /** Counts brackets outside of strings before the parser sees them: a linear scan that cannot overflow a stack. */
@@ -76,7 +80,8 @@ function checkDepth(text: string): void {
     if (code === 0x22) index = endOfString(text, index);
     else if (code === 0x7b || code === 0x5b) depth += 1;
     else if (code === 0x7d || code === 0x5d) depth -= 1;
-    if (depth > maxDepth) throw new AppError('INVALID_REQUEST', `The body is nested more than ${maxDepth} levels deep.`);
+    if (depth > maxDepth)
+      throw new AppError('INVALID_REQUEST', `The body is nested more than ${maxDepth} levels deep.`);
   }
 }
 

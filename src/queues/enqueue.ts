@@ -18,8 +18,8 @@ const enqueueTimeoutMs = 1_000;
 
 /** The fast path between a committed record and its job. Whatever it misses stays in the outbox for the relay. */
 export class Enqueuer {
-  readonly #adds: GroupedCalls<Enqueueing, void>;
-  readonly #removals: GroupedCalls<string, void>;
+  readonly #adds: GroupedCalls<Enqueueing, undefined>;
+  readonly #removals: GroupedCalls<string, undefined>;
   readonly #log: Logger;
   readonly #hitFailpoint: HitFailpoint;
 
@@ -28,7 +28,7 @@ export class Enqueuer {
     this.#hitFailpoint = parts.hitFailpoint;
     this.#adds = new GroupedCalls({ run: (items) => addAll(parts.queues, items), maxGroupSize: 500, concurrency: 1 });
     this.#removals = new GroupedCalls({
-      run: async (ids): Promise<void[]> => {
+      run: async (ids): Promise<undefined[]> => {
         await removeFromOutbox(parts.db, ids);
         return [];
       },
@@ -52,8 +52,15 @@ export class Enqueuer {
   }
 }
 
-async function addAll(queues: Queues, items: readonly Enqueueing[]): Promise<void[]> {
+async function addAll(queues: Queues, items: readonly Enqueueing[]): Promise<undefined[]> {
   const groups = groupBy(items, (item) => item.queue);
-  await Promise.all([...groups].map(([queue, group]) => queues.add(queue, group.map((item) => item.job))));
+  await Promise.all(
+    [...groups].map(([queue, group]) =>
+      queues.add(
+        queue,
+        group.map((item) => item.job),
+      ),
+    ),
+  );
   return [];
 }

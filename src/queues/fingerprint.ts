@@ -3,7 +3,9 @@ import canonicalize from 'canonicalize';
 
 /** A digest of what is asked for: two requests with the same one ask for the same thing, however they were written. */
 export function fingerprintOf(operation: string, request: unknown): string {
-  return createHash('sha256').update(`${operation}\n${canonicalize(request)}`).digest('base64url');
+  return createHash('sha256')
+    .update(`${operation}\n${canonicalize(request)}`)
+    .digest('base64url');
 }
 
 /** The top-level fields in which two requests differ, in alphabetical order. */

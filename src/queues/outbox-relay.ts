@@ -55,7 +55,10 @@ async function deliverGroup(parts: RelayParts, rows: readonly OutboxRow[]): Prom
     // One bad row spoils a bulk call, so each goes alone and only the culprit stays behind.
     if (rows.length > 1) return (await Promise.all(rows.map((row) => deliverGroup(parts, [row])))).flat();
     for (const row of rows) {
-      parts.log.error({ err: error, outboxId: row.id, jobId: row.job_id, attempts: row.attempts }, 'outbox row refused');
+      parts.log.error(
+        { err: error, outboxId: row.id, jobId: row.job_id, attempts: row.attempts },
+        'outbox row refused',
+      );
       await noteOutboxFailure(parts.db, row.id, error instanceof Error ? error.message : String(error), maxAttempts);
     }
     return [];

@@ -51,7 +51,11 @@ export class Queues {
   /** Adds jobs. One whose id BullMQ still knows is left as it is. */
   async add(queue: string, drafts: readonly JobDraft[]): Promise<void> {
     await this.get(queue).addBulk(
-      drafts.map(({ name, data, jobId, delayMs }) => ({ name, data, opts: { ...jobOptions, jobId, ...(delayMs && { delay: delayMs }) } })),
+      drafts.map(({ name, data, jobId, delayMs }) => ({
+        name,
+        data,
+        opts: { ...jobOptions, jobId, ...(delayMs && { delay: delayMs }) },
+      })),
     );
   }
 

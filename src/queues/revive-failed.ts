@@ -25,7 +25,11 @@ export async function reviveFailed(
   const revived = await parts.db.transaction().execute(async (tx) => {
     const record = await reviveRecord(tx, failed);
     if (!record) return undefined;
-    await addAudit(tx, record, { from: 'FAILED', actor: `client:${record.client}`, detail: { generation: record.generation } });
+    await addAudit(tx, record, {
+      from: 'FAILED',
+      actor: `client:${record.client}`,
+      detail: { generation: record.generation },
+    });
     const jobId = jobIdOf(record);
     const row = { queue: operationsQueue, name: record.operation, jobId, data, delayMs: relayAfterMs };
     return { record, jobId, outboxId: await addToOutbox(tx, row) };

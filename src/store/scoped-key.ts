@@ -13,7 +13,8 @@ export interface KeyScope {
  * keys share a name. It is never all digits and has no colon, which BullMQ would refuse in a job id.
  */
 export function scopedKeyOf(scope: KeyScope): string {
-  const client = scope.sub_client === '' ? escapePart(scope.client) : `${escapePart(scope.client)}@${escapePart(scope.sub_client)}`;
+  const client =
+    scope.sub_client === '' ? escapePart(scope.client) : `${escapePart(scope.client)}@${escapePart(scope.sub_client)}`;
   const key = scope.key === null ? `+${scope.id}` : escapePart(scope.key);
   return `${escapePart(scope.operation)}~${client}~${key}`;
 }

@@ -12,7 +12,10 @@ import { readId } from '../read-id.ts';
 import { validate } from '../read-json.ts';
 
 const movementsQuery = z.strictObject(pageQuery);
-const movementCursor = z.string().regex(/^\d{1,15}$/).transform(Number);
+const movementCursor = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number);
 
 export function accountRoutes(parts: ApiParts): Hono<ApiEnv> {
   const findOwn = async (c: ApiContext) => {

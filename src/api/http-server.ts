@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import type { Hono } from 'hono';
+import type { ApiEnv } from './api-env.ts';
+
+export interface HttpServer {
+  url: string;
+  /** Takes no new connections, answers the requests in hand, and ends. */
+  close: () => Promise<void>;
+}
+
+/** A request that is not complete after this time comes from a very slow client or from an attacker. */
+const requestTimeoutMs = 120_000;
+const headersTimeoutMs = 20_000;
+/** Longer than the idle timeout of usual load balancers, so that it is they who close first. */
+const keepAliveTimeoutMs = 65_000;
+
+export async function startHttpServer(app: Hono<ApiEnv>, address: { host: string; port: number }): Promise<HttpServer> {
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    createServer,
+    serverOptions: {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: headersTimeoutMs,
+      keepAliveTimeout: keepAliveTimeoutMs,
+    },
+  }) as Server;
+  server.listen(address.port, address.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return { url: `http://${host}:${port}`, close: () => closeServer(server) };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  // A connection that is answered after this point would stay open until its client lets go.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  await closed;
+  clearInterval(sweep);
+}

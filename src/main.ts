@@ -1,0 +1,56 @@
+import { pino } from 'pino';
+import { startService } from './compose.ts';
+import { ConfigError, type Role, readConfig, roles } from './config.ts';
+import { migrateToLatest } from './store/migrate.ts';
+import { StartError } from './store/start-checks.ts';
+
+async function main(): Promise<void> {
+  const role = readRole(process.argv[2] ?? 'all');
+  const config = readConfig(process.env);
+  if (role === 'all' || role === 'migrate') await migrateToLatest(config.DATABASE_URL);
+  if (role === 'migrate') return;
+
+  // Written in blocks, at the latest every second: a line for each operation would otherwise cost a system call each.
+  const destination = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1_000 });
+  const log = pino({ level: config.LOG_LEVEL }, destination);
+  const service = await startService({ config, role, log });
+  log.info({ role, url: service.url }, 'started');
+  if (process.stdout.isTTY) destination.flush();
+  endOnSignal(config.SHUTDOWN_TIMEOUT_MS, async () => {
+    await service.close();
+    log.info('stopped');
+    destination.flushSync();
+  });
+}
+
+/** The first signal finishes what is in hand, the second one ends at once. */
+function endOnSignal(timeoutMs: number, close: () => Promise<void>): void {
+  let isEnding = false;
+  const end = () => {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    setTimeout(() => process.exit(0), timeoutMs).unref();
+    close().then(
+      () => process.exit(0),
+      (error) => fail(error),
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  // Whoever started us with a channel has gone, however it happened.
+  process.on('disconnect', end);
+}
+
+function readRole(text: string): Role {
+  const role = roles.find((known) => known === text);
+  if (!role) throw new ConfigError(`There is no role ${text}. Choose one of ${roles.join(', ')}.`);
+  return role;
+}
+
+function fail(error: unknown): never {
+  const isExpected = error instanceof ConfigError || error instanceof StartError;
+  console.error(isExpected ? error.message : error);
+  process.exit(1);
+}
+
+main().catch(fail);
