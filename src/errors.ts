@@ -44,7 +44,8 @@ export function statusOf(code: ErrorCode): number {
 
 /** The RFC 9457 body of an error. It is a pure function of its input, so a stored refusal replays to the same bytes. */
 export function problemOf(code: ErrorCode, detail: string, extra: Record<string, unknown> = {}): Problem {
-  return { type: 'about:blank', ...codes[code], detail, code, ...extra };
+  const { title, status } = codes[code];
+  return { type: 'about:blank', title, status, detail, code, ...extra };
 }
 
 /** An error with a code that the client may see. `detail` is public; `cause` is for the log only. */

@@ -56,7 +56,8 @@ async function waitForResult(parts: ApiParts, submitted: Submitted, waitMs: numb
 
 function inProgress(operationId: string): AppError {
   const detail = 'The first request with this key is still being worked on.';
-  return new AppError('OPERATION_IN_PROGRESS', detail, { extra: { operationId, effect: 'unknown' } });
+  const extra = { operationId, effect: 'unknown' };
+  return new AppError('OPERATION_IN_PROGRESS', detail, { extra, headers: headersAbout(operationId) });
 }
 
 async function inconsistent(parts: ApiParts, submission: Submission, submitted: Submitted): Promise<AppError> {
@@ -64,7 +65,11 @@ async function inconsistent(parts: ApiParts, submission: Submission, submitted: 
   const differingFields = differingFieldsOf(record?.request, submission.request);
   const detail = `The key belongs to another request, which differs in ${differingFields.join(', ')}.`;
   const effect = record ? effectOf(record.status) : 'unknown';
-  return new AppError('INCONSISTENT_REQUEST', detail, {
-    extra: { operationId: submitted.recordId, differingFields, effect },
-  });
+  const operationId = submitted.recordId;
+  const extra = { operationId, differingFields, effect };
+  return new AppError('INCONSISTENT_REQUEST', detail, { extra, headers: headersAbout(operationId) });
+}
+
+function headersAbout(operationId: string): Record<string, string> {
+  return { 'operation-id': operationId, 'idempotent-replayed': 'false' };
 }

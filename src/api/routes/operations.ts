@@ -5,6 +5,7 @@ import { listAudit } from '../../store/audit.ts';
 import { findRecord, listRecords } from '../../store/record-queries.ts';
 import { recordStatuses } from '../../store/records.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
+import { operationRoute } from '../operation-route.ts';
 import { operationView } from '../operation-view.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
@@ -26,7 +27,15 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
     return record;
   };
 
+  // Every registered operation can be called by its name; some have a resource route as well.
+  const runs = new Map([...parts.registry].map(([name, operation]) => [name, operationRoute(parts, operation)]));
+
   return new Hono<ApiEnv>()
+    .post('/:operation', async (c, next) => {
+      const run = runs.get(c.req.param('operation'));
+      if (!run) throw new AppError('NOT_FOUND', 'There is no such operation.');
+      return await run(c, next);
+    })
     .get('/', async (c) => {
       const { limit, cursor, ...filter } = validate(listQuery, c.req.query());
       const before = decodeCursor(cursor, z.uuid());

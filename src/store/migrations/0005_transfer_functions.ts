@@ -28,7 +28,7 @@ async function createApply(db: Kysely<unknown>): Promise<void> {
       v_amount bigint := p_record.request ->> 'amount';
       v_from accounts;
       v_to accounts;
-      v_body json;
+      v_body text;
     begin
       if v_from_id = v_to_id then
         return reject_transfer(p_record, 'SAME_ACCOUNT', 'A transfer needs two different accounts.', p_ttl_seconds);
@@ -60,11 +60,12 @@ async function createApply(db: Kysely<unknown>): Promise<void> {
       values (v_from_id, p_record.id, 'transfer', -v_amount, v_from.balance - v_amount),
         (v_to_id, p_record.id, 'transfer', v_amount, v_to.balance + v_amount);
 
-      v_body := json_build_object('id', p_record.id, 'fromAccountId', v_from_id, 'toAccountId', v_to_id,
-        'amount', v_amount, 'currency', v_from.currency, 'description', p_record.request ->> 'description',
-        'status', 'COMPLETED', 'createdAt', format_instant(now()));
-      return row (p_record.id, p_record.epoch, 'SUCCEEDED', 201, v_body::text, null, 'transfer', p_record.id,
-        jsonb_build_array(jsonb_build_object('type', 'transfer.completed', 'data', v_body)),
+      v_body := format(
+        '{"id":"%s","fromAccountId":"%s","toAccountId":"%s","amount":%s,"currency":%s,"description":%s,"status":"COMPLETED","createdAt":"%s"}',
+        p_record.id, v_from_id, v_to_id, v_amount, to_json(v_from.currency),
+        coalesce(to_json(p_record.request ->> 'description')::text, 'null'), format_instant(now()));
+      return row (p_record.id, p_record.epoch, 'SUCCEEDED', 201, v_body, null, 'transfer', p_record.id,
+        jsonb_build_array(jsonb_build_object('type', 'transfer.completed', 'data', v_body::jsonb)),
         p_ttl_seconds, null)::record_outcome;
     end $$`.execute(db);
 }

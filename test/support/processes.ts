@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { afterAll } from 'vitest';
+import { Api } from './api.ts';
+
+export interface ServiceProcess {
+  pid: number;
+  /** The API of the process, if it has one. */
+  api: Api;
+  exited: Promise<number | null>;
+  signal: (signal: NodeJS.Signals) => void;
+  /** kill -9, and waits until it is gone. */
+  kill: () => Promise<void>;
+  /** SIGTERM, and the exit code. */
+  stop: () => Promise<number | null>;
+}
+
+const running = new Set<ServiceProcess>();
+
+/** A real process of the built service, as it runs in production. */
+export async function startProcess(
+  role: 'all' | 'api' | 'worker',
+  environment: Record<string, string>,
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, ['dist/main.js', role], {
+    env: { PATH: process.env.PATH, ...environment, LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const url = await readUrl(child, exited);
+  const service: ServiceProcess = {
+    pid: child.pid ?? 0,
+    api: new Api(url),
+    exited,
+    signal: (signal) => void child.kill(signal),
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    stop: async () => {
+      child.kill('SIGCONT');
+      child.kill('SIGTERM');
+      return await exited;
+    },
+  };
+  running.add(service);
+  exited.then(() => running.delete(service));
+  return service;
+}
+
+/** The log's first line says where the API listens. What follows is read and dropped, so that the pipe never fills. */
+async function readUrl(child: ChildProcess, exited: Promise<number | null>): Promise<string> {
+  if (!child.stdout) throw new Error('the process has no output');
+  const lines = createInterface({ input: child.stdout });
+  const started = new Promise<string>((resolve) => {
+    lines.on('line', (line) => {
+      const entry = JSON.parse(line) as { msg: string; url?: string };
+      if (entry.msg === 'started') resolve(entry.url ?? '');
+    });
+  });
+  const ended = exited.then((code) => {
+    throw new Error(`the process ended at its start with code ${code}`);
+  });
+  return await Promise.race([started, ended]);
+}
+
+// Registered when a test file imports this: nothing that it started outlives it.
+afterAll(async () => {
+  await Promise.all([...running].map((service) => service.kill()));
+});
