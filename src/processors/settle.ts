@@ -3,7 +3,7 @@ import { claimRecords, finishRecords, type RecordRow } from '../store/records.ts
 import type { AnyOperation, ProcessContext } from './define-operation.ts';
 import { type Engine, isNobodysFault } from './engine.ts';
 import { putOff, recordFailure } from './fail-attempt.ts';
-import { type ProcessOutcome, type RetryLater, rejected } from './outcomes.ts';
+import { type ProcessOutcome, type Rejected, type RetryLater, rejected, type Succeeded } from './outcomes.ts';
 import { toOutcome } from './to-outcome.ts';
 
 /** The record has its final state, or its job is to come back. */
@@ -48,22 +48,34 @@ interface Work {
   process: (context: ProcessContext) => Promise<ProcessOutcome>;
 }
 
-/** Thrown to roll the transaction back: nothing that `process` did before it asked for a pause may stay. */
-class PutOff extends Error {
-  readonly delayMs: number;
-  constructor(outcome: RetryLater) {
-    super('put off');
-    this.delayMs = outcome.delayMs;
+/** Thrown to roll the transaction back: what `process` wrote before it said no, or not now, must not stay. */
+class RolledBack extends Error {
+  readonly outcome: Rejected | RetryLater;
+  constructor(outcome: Rejected | RetryLater) {
+    super(outcome.kind);
+    this.outcome = outcome;
   }
 }
 
 /** The transaction in which effect, final state, audit rows and events commit together, under the fence. */
 async function commit(engine: Engine, operation: AnyOperation, work: Work): Promise<Settled> {
+  return await finish(engine, operation, work, async (tx, record) => {
+    const outcome = await work.process({ tx, record, signal: work.signal });
+    if (outcome.kind !== 'succeeded') throw new RolledBack(outcome);
+    return outcome;
+  });
+}
+
+async function finish(
+  engine: Engine,
+  operation: AnyOperation,
+  work: Pick<Work, 'id' | 'claimed'>,
+  decide: (tx: DatabaseTransaction, record: RecordRow) => Promise<Succeeded | Rejected>,
+): Promise<Settled> {
   const finished = await engine.db.transaction().execute(async (tx) => {
     const record = work.claimed ?? (await claimRecord(engine, tx, work.id));
     if (!record) return undefined;
-    const outcome = await work.process({ tx, record, signal: work.signal });
-    if (outcome.kind === 'retry-later') throw new PutOff(outcome);
+    const outcome = await decide(tx, record);
     engine.hitFailpoint('run.before-commit');
     const ttlSeconds = operation.recordTtlSeconds ?? engine.recordTtlSeconds;
     const [settled] = await finishRecords(tx, [toOutcome(record, outcome, ttlSeconds)], engine.actor);
@@ -79,7 +91,11 @@ async function handleFailure(
 ): Promise<Settled> {
   const { record, claimed, error } = failure;
   try {
-    if (error instanceof PutOff) return await putOff(engine, claimed, error.delayMs);
+    if (error instanceof RolledBack) {
+      const { outcome } = error;
+      if (outcome.kind === 'retry-later') return await putOff(engine, claimed, outcome.delayMs);
+      return await finish(engine, operation, { id: record.id, claimed }, async () => outcome);
+    }
     if (!isNobodysFault(error)) return await recordFailure(engine, operation, { id: record.id, claimed, error });
     engine.log.warn({ err: error, operationId: record.id }, 'put off');
   } catch (second) {
