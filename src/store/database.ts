@@ -31,8 +31,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs,
     types: { getTypeParser },
   });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // A connection that breaks is replaced by the pool; without a listener on both, idle and in use, it would end the
+  // process. A worker that wakes up from a long pause finds its transaction ended by Postgres in just this way.
   pool.on('error', options.onError);
+  pool.on('connect', (client) => client.on('error', options.onError));
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
 }
 

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll } from 'vitest';
 import { Api } from './api.ts';
+// First, so that its check for processes left behind runs after the clean-up below.
+import './private-servers.ts';
 
 export interface ServiceProcess {
   pid: number;
