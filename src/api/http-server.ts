@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { ApiEnv } from './api-env.ts';
+import { answerUnreadable, respondToUnaddressed } from './unreadable-request.ts';
 
 export interface HttpServer {
   url: string;
@@ -18,15 +19,17 @@ const headersTimeoutMs = 20_000;
 const keepAliveTimeoutMs = 65_000;
 
 export async function startHttpServer(app: Hono<ApiEnv>, address: { host: string; port: number }): Promise<HttpServer> {
-  const server = createAdaptorServer({
-    fetch: app.fetch,
-    createServer,
-    serverOptions: {
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: headersTimeoutMs,
-      keepAliveTimeout: keepAliveTimeoutMs,
-    },
-  }) as Server;
+  const timeouts = {
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: headersTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+  };
+  // What has no Host header reaches the listener too, so that it is refused with a problem and not with an empty answer.
+  const server = createServer(
+    { ...timeouts, requireHostHeader: false },
+    getRequestListener(app.fetch, { errorHandler: respondToUnaddressed }),
+  );
+  server.on('clientError', answerUnreadable);
   server.listen(address.port, address.host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
