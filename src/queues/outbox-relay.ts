@@ -22,17 +22,18 @@ const redisAwayDelayMs = 1_000;
 
 /** Brings what the fast path missed to its queue. Any number may run at once. Returns how many rows it moved. */
 export async function relayOutbox(parts: RelayParts): Promise<number> {
-  if (!parts.isRedisReady()) return 0;
   let moved = 0;
-  for (;;) {
+  while (parts.isRedisReady()) {
     const rows = await claimOutbox(parts.db, batchSize);
-    if (rows.length === 0) return moved;
+    if (rows.length === 0) break;
     const delivered = await deliver(parts, rows);
     moved += delivered.length;
     parts.hitFailpoint('relay.enqueued');
     if (delivered.length > 0) await removeFromOutbox(parts.db, delivered);
-    if (delivered.length < rows.length) return moved;
+    // What was refused has a later time of its own, so a full batch means that there is more.
+    if (rows.length < batchSize) break;
   }
+  return moved;
 }
 
 /** The ids of the rows that are in their queue now. */

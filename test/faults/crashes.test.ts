@@ -16,7 +16,8 @@ beforeEach(async () => {
 
 afterEach(() => stores.close());
 
-const start = (role: 'api' | 'worker', failpoints = '') => startProcess(role, { ...stores.environment, SEMEL_FAILPOINTS: failpoints });
+const start = (role: 'api' | 'worker', failpoints = '') =>
+  startProcess(role, { ...stores.environment, SEMEL_FAILPOINTS: failpoints });
 
 async function stopAll(...services: ServiceProcess[]): Promise<void> {
   await Promise.all(services.map((service) => service.stop()));
@@ -41,7 +42,11 @@ describe('an API killed between commit and enqueue', () => {
     await doomed.exited;
     expect(cut.every((answer) => answer === undefined)).toBe(true);
 
-    const committed = await stores.db.selectFrom('records').select('id').where('operation', '=', 'transfer.create').execute();
+    const committed = await stores.db
+      .selectFrom('records')
+      .select('id')
+      .where('operation', '=', 'transfer.create')
+      .execute();
     expect(committed.length).toBeGreaterThan(0);
     await allSettled(stores.db);
     const retried = await sendTransfers(sound.api, accounts, keys);
@@ -53,25 +58,29 @@ describe('an API killed between commit and enqueue', () => {
 });
 
 describe('a worker killed after its effect is committed and before its job ends', () => {
-  it.each(['run.committed=kill@3', 'run.before-job-end=kill@3'])('%s: another one ends the job, and no transfer happens twice', async (failpoint) => {
-    const [api, sound] = await Promise.all([start('api'), start('worker')]);
-    const accounts: [string, string] = [await api.api.openAccount(1_000), await api.api.openAccount(0)];
-    const doomed = await start('worker', failpoint);
-    const keys = newKeys(60);
-    // More waves if the sound worker was quicker and took them all.
-    const answers = [];
-    let isDead = false;
-    doomed.exited.then(() => {
-      isDead = true;
-    });
-    for (let wave = 0; wave < 20 && !isDead; wave += 1) answers.push(...(await sendTransfers(api.api, accounts, wave === 0 ? keys : newKeys(60))));
-    await doomed.exited;
-    expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 201));
-    await allSettled(stores.db);
-    expect(await api.api.balanceOf(accounts[1])).toBe(answers.length);
-    await judge(stores.db);
-    await stopAll(api, sound);
-  });
+  it.each(['run.committed=kill@3', 'run.before-job-end=kill@3'])(
+    '%s: another one ends the job, and no transfer happens twice',
+    async (failpoint) => {
+      const [api, sound] = await Promise.all([start('api'), start('worker')]);
+      const accounts: [string, string] = [await api.api.openAccount(1_000), await api.api.openAccount(0)];
+      const doomed = await start('worker', failpoint);
+      const keys = newKeys(60);
+      // More waves if the sound worker was quicker and took them all.
+      const answers = [];
+      let isDead = false;
+      doomed.exited.then(() => {
+        isDead = true;
+      });
+      for (let wave = 0; wave < 20 && !isDead; wave += 1)
+        answers.push(...(await sendTransfers(api.api, accounts, wave === 0 ? keys : newKeys(60))));
+      await doomed.exited;
+      expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 201));
+      await allSettled(stores.db);
+      expect(await api.api.balanceOf(accounts[1])).toBe(answers.length);
+      await judge(stores.db);
+      await stopAll(api, sound);
+    },
+  );
 });
 
 describe('a worker paused past its lock', () => {
@@ -93,7 +102,9 @@ describe('a worker paused past its lock', () => {
     // The woken worker runs its next jobs: it is sound again, and what it held is settled only once.
     await sound.stop();
     const accounts: [string, string] = [first.body.id, await api.api.openAccount(0)];
-    expect((await sendTransfers(api.api, accounts, newKeys(5))).map((answer) => answer?.status)).toEqual([201, 201, 201, 201, 201]);
+    expect((await sendTransfers(api.api, accounts, newKeys(5))).map((answer) => answer?.status)).toEqual([
+      201, 201, 201, 201, 201,
+    ]);
     await judge(stores.db);
     const trail = (await api.api.get(`/v1/operations/${first.body.id}/audit`)).body.items;
     expect(trail.filter((item: { to: string }) => item.to === 'SUCCEEDED')).toHaveLength(1);

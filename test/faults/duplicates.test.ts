@@ -30,7 +30,9 @@ it('100 identical requests at once over two APIs and two workers are one transfe
   const [from, to] = [await apiAt(0).openAccount(1_000), await apiAt(1).openAccount(0)];
   const key = randomUUID();
   const body = { fromAccountId: from, toAccountId: to, amount: 70 };
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => apiAt(index).post('/v1/transfers', body, { key })));
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => apiAt(index).post('/v1/transfers', body, { key })),
+  );
 
   expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]));
   expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
@@ -44,7 +46,8 @@ it('100 identical requests at once over two APIs and two workers are one transfe
 it('many keys sent in opposite orders to two APIs at once neither deadlock nor run twice', async () => {
   const [from, to] = [await apiAt(0).openAccount(10_000), await apiAt(0).openAccount(0)];
   const keys = Array.from({ length: 150 }, () => randomUUID());
-  const send = (key: string, index: number) => apiAt(index).post('/v1/transfers', { fromAccountId: from, toAccountId: to, amount: 1 }, { key });
+  const send = (key: string, index: number) =>
+    apiAt(index).post('/v1/transfers', { fromAccountId: from, toAccountId: to, amount: 1 }, { key });
   const answers = await Promise.all([
     ...keys.map((key) => send(key, 0)),
     ...keys.toReversed().map((key) => send(key, 1)),
