@@ -21,7 +21,6 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.use('/v1/*', authenticate(parts.db), requireScope('operate'), async (c, next) => {
     await parts.consumeRateLimit(c.get('caller').client);
     await next();
-    c.res.headers.set('x-request-id', c.get('requestId'));
   });
   app.route('/v1/accounts', accountRoutes(parts));
   app.route('/v1/transfers', transferRoutes(parts));

@@ -25,10 +25,10 @@ export async function startHttpServer(app: Hono<ApiEnv>, address: { host: string
     keepAliveTimeout: keepAliveTimeoutMs,
   };
   // What has no Host header reaches the listener too, so that it is refused with a problem and not with an empty answer.
-  const server = createServer(
-    { ...timeouts, requireHostHeader: false },
-    getRequestListener(app.fetch, { errorHandler: respondToUnaddressed }),
-  );
+  const listener = getRequestListener(app.fetch, { errorHandler: respondToUnaddressed });
+  const server = createServer({ ...timeouts, requireHostHeader: false }, listener);
+  // An expectation that we do not know may be ignored; Node would answer it with an empty 417.
+  server.on('checkExpectation', listener);
   server.on('clientError', answerUnreadable);
   server.listen(address.port, address.host);
   await once(server, 'listening');

@@ -21,8 +21,10 @@ export function encodeCursor(id: string | number): string {
 
 export function decodeCursor<T>(cursor: string | undefined, id: z.ZodType<T>): T | undefined {
   if (cursor === undefined) return undefined;
-  const parsed = id.safeParse(Buffer.from(cursor, 'base64url').toString());
-  if (parsed.success) return parsed.data;
+  const text = Buffer.from(cursor, 'base64url').toString();
+  const parsed = id.safeParse(text);
+  // Buffer skips what is not base64url, so the way back tells whether this was ever a cursor.
+  if (parsed.success && encodeCursor(text) === cursor) return parsed.data;
   const message = 'is not a cursor of this list';
   throw new AppError('INVALID_REQUEST', `cursor ${message}.`, { extra: { errors: [{ path: 'cursor', message }] } });
 }

@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { type ApiContext, headerOf } from './api-env.ts';
+import { checkJsonText } from './check-json-text.ts';
 
 /** Requests are small documents. What is large, such as a CSV file, has routes of its own that stream. */
 const maxBodyBytes = 256 * 1024;
-const maxDepth = 32;
 
 /** Postgres cannot keep NUL or a lone surrogate in jsonb, and a body that hides one has no good reason to. */
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
@@ -26,7 +26,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   let text: string;
   try {
     text = utf8.decode(bytes);
-    checkDepth(text);
+    checkJsonText(text);
     value = JSON.parse(text);
   } catch (error) {
     if (error instanceof AppError) throw error;
@@ -70,28 +70,6 @@ function tooLarge(): AppError {
   return new AppError('TOO_LARGE', `A body may have at most ${maxBodyBytes} bytes.`, {
     headers: { connection: 'close' },
   });
-}
-
-/** Counts brackets outside of strings before the parser sees them: a linear scan that cannot overflow a stack. */
-function checkDepth(text: string): void {
-  let depth = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === 0x22) index = endOfString(text, index);
-    else if (code === 0x7b || code === 0x5b) depth += 1;
-    else if (code === 0x7d || code === 0x5d) depth -= 1;
-    if (depth > maxDepth)
-      throw new AppError('INVALID_REQUEST', `The body is nested more than ${maxDepth} levels deep.`);
-  }
-}
-
-function endOfString(text: string, start: number): number {
-  for (let index = start + 1; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === 0x5c) index += 1;
-    else if (code === 0x22) return index;
-  }
-  return text.length;
 }
 
 function checkStrings(value: unknown): void {

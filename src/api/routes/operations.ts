@@ -11,10 +11,17 @@ import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
 import { validate } from '../read-json.ts';
 
+// Postgres refuses NUL in a text, and nothing that is kept contains it.
+const filterText = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength)
+    .refine((text) => !text.includes('\0'), 'must not contain NUL');
+
 const listQuery = z.strictObject({
   status: z.enum(recordStatuses).optional(),
-  operation: z.string().max(100).optional(),
-  key: z.string().max(255).optional(),
+  operation: filterText(100).optional(),
+  key: filterText(255).optional(),
   ...pageQuery,
 });
 
