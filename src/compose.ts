@@ -39,10 +39,8 @@ export interface ServiceOptions {
   operations?: readonly AnyOperation[];
 }
 
-/** How often the relay looks for what the fast path missed. */
-const relayPauseMs = 2_000;
-/** How often the reconciler looks for jobs that Redis lost. */
-const reconcilePauseMs = 4_000;
+/** How often a worker looks for what the fast path missed, and for jobs that Redis lost: all that an idle system does. */
+export const pausesMs = { relay: 2_000, reconcile: 4_000 };
 
 /** The composition root: the only place that opens Postgres, Redis, queues and workers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -131,14 +129,14 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
   const isRedisReady = () => redis.status === 'ready';
   const relay = new Recurring({
     name: 'outbox relay',
-    pauseMs: relayPauseMs,
+    pauseMs: pausesMs.relay,
     log,
     task: () => relayOutbox({ db, queues, isRedisReady, log, hitFailpoint }),
   });
   const reconciler = new Reconciler({ db, queues, redis, prefix, log });
   const reconciling = new Recurring({
     name: 'reconciler',
-    pauseMs: reconcilePauseMs,
+    pauseMs: pausesMs.reconcile,
     log,
     task: async () => (isRedisReady() ? await reconciler.reconcile() : 0),
   });

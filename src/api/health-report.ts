@@ -1,7 +1,6 @@
 import { access, constants, mkdir } from 'node:fs/promises';
-import { sql } from 'kysely';
 import { operationsQueue, type Queues } from '../queues/queues.ts';
-import type { Database } from '../store/database.ts';
+import { type Database, pingDatabase } from '../store/database.ts';
 import { withDeadline } from '../store/deadline.ts';
 import { describeOutbox } from '../store/outbox.ts';
 import type { RedisClient } from '../store/redis.ts';
@@ -32,7 +31,7 @@ const maxLagSeconds = 30;
 
 export async function checkHealth({ db, redis, queues, dataDir }: HealthParts): Promise<HealthReport> {
   const [database, redisCheck, storage, outbox, workers] = await Promise.all([
-    measure('down', async () => void (await sql`select 1`.execute(db))),
+    measure('down', async () => void (await pingDatabase(db))),
     measure('degraded', async () => void (await redis.ping())),
     measure('degraded', async () => {
       await mkdir(dataDir, { recursive: true });

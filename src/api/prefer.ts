@@ -10,10 +10,14 @@ export interface Preferences {
 
 const maxWaitSeconds = 60;
 
+/** One preference with its parameters: commas separate them, except inside of quotes. */
+const preferencePattern = /(?:"(?:[^"\\]|\\.)*"|[^,"]|")+/g;
+
 /** Reads `Prefer` (RFC 7240). Preferences that we do not know are ignored, as it asks for. */
 export function readPreferences(header: string | undefined, defaultWaitSeconds: number): Preferences {
   if (header === undefined) return { waitMs: defaultWaitSeconds * 1000, strict: false, applied: undefined };
-  const given = new Map(header.split(',').map(parsePreference));
+  // Of a preference given twice the first one counts (RFC 7240, section 2), hence the reverse order.
+  const given = new Map((header.match(preferencePattern) ?? []).map(parsePreference).reverse());
   const waitSeconds = readWait(given.get('wait'));
   const isAsync = given.has('respond-async');
   const strict = given.get('handling') === 'strict';
@@ -31,7 +35,9 @@ export function readPreferences(header: string | undefined, defaultWaitSeconds: 
 
 function parsePreference(text: string): [string, string] {
   const [preference = ''] = text.split(';', 1);
-  const [name = '', value = ''] = preference.split('=', 2);
+  const equals = preference.indexOf('=');
+  const name = equals === -1 ? preference : preference.slice(0, equals);
+  const value = equals === -1 ? '' : preference.slice(equals + 1);
   return [name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/, '$1')];
 }
 

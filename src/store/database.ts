@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
 import pg from 'pg';
 import type { Schema } from './schema.ts';
 
@@ -36,6 +36,10 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', options.onError);
   pool.on('connect', (client) => client.on('error', options.onError));
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+}
+
+export async function pingDatabase(db: Database): Promise<void> {
+  await sql`select 1`.execute(db);
 }
 
 /** Every bigint here is a safe integer by constraint. A `json` column stays text: stored answers replay byte for byte. */

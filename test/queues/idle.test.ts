@@ -1,0 +1,57 @@
+import type { KyselyPlugin } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { pausesMs } from '../../src/compose.ts';
+import { readConfig } from '../../src/config.ts';
+import { relayOutbox } from '../../src/queues/outbox-relay.ts';
+import { Queues } from '../../src/queues/queues.ts';
+import { Reconciler } from '../../src/queues/reconciler.ts';
+import { hashTagOf, openRedis, type RedisClient } from '../../src/store/redis.ts';
+import { eventually } from '../support/eventually.ts';
+import { openTestStores, type TestStores } from '../support/service.ts';
+
+let stores: TestStores;
+let redis: RedisClient;
+let queries = 0;
+
+/** Sees every query on its way to Postgres. */
+const counting: KyselyPlugin = {
+  transformQuery: ({ node }) => {
+    queries += 1;
+    return node;
+  },
+  transformResult: async ({ result }) => result,
+};
+
+beforeAll(async () => {
+  stores = await openTestStores();
+  redis = openRedis(readConfig(stores.environment), 'caller', () => undefined);
+  await eventually(() => expect(redis.status).toBe('ready'));
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await stores.close();
+});
+
+it('an idle worker asks Postgres 45 times a minute: one small query for each round of relay and reconciler', async () => {
+  const prefix = hashTagOf(stores.environment.REDIS_PREFIX ?? '');
+  const parts = {
+    db: stores.db.withPlugin(counting),
+    queues: new Queues(redis, prefix, () => undefined),
+    redis,
+    prefix,
+    log: pino({ level: 'silent' }),
+    isRedisReady: () => true,
+    hitFailpoint: () => undefined,
+  };
+  const reconciler = new Reconciler(parts);
+  const count = async (round: () => Promise<unknown>) => {
+    queries = 0;
+    await round();
+    return queries;
+  };
+  const perRelay = await count(() => relayOutbox(parts));
+  const perReconcile = await count(() => reconciler.reconcile());
+  expect((60_000 / pausesMs.relay) * perRelay + (60_000 / pausesMs.reconcile) * perReconcile).toBe(45);
+});
