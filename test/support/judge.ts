@@ -5,7 +5,9 @@ import { eventually } from './eventually.ts';
 
 /** Waits until no record is unsettled. Thirty seconds cover a takeover on a busy machine. */
 export async function allSettled(db: Database, timeoutMs = 30_000): Promise<void> {
-  await eventually(async () => expect(await count(db, sql`select 1 from records where settled_at is null`)).toBe(0), { timeoutMs });
+  await eventually(async () => expect(await count(db, sql`select 1 from records where settled_at is null`)).toBe(0), {
+    timeoutMs,
+  });
 }
 
 /**
