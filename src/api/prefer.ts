@@ -11,7 +11,7 @@ export interface Preferences {
 const maxWaitSeconds = 60;
 
 /** One preference with its parameters: commas separate them, except inside of quotes. */
-const preferencePattern = /(?:"(?:[^"\\]|\\.)*"|[^,"]|")+/g;
+const preferencePattern = /(?:"[^"]*"|[^,])+/g;
 
 /** Reads `Prefer` (RFC 7240). Preferences that we do not know are ignored, as it asks for. */
 export function readPreferences(header: string | undefined, defaultWaitSeconds: number): Preferences {
