@@ -43,6 +43,9 @@ const environmentSchema = z.object({
   REDIS_CLUSTER: commaSeparated(hostPort).optional(),
   REDIS_SENTINELS: commaSeparated(hostPort).optional(),
   REDIS_SENTINEL_MASTER: z.string().min(1).optional(),
+  /** For a cluster or Sentinel; with REDIS_URL they are part of the URL. */
+  REDIS_USERNAME: z.string().min(1).optional(),
+  REDIS_PASSWORD: z.string().min(1).optional(),
   /** Keeps the keys of several installations in one Redis apart. It becomes a hash tag, so braces are out. */
   REDIS_PREFIX: z
     .string()

@@ -13,6 +13,8 @@ export interface RedisOptions {
   readonly dir: string;
   readonly port?: number;
   readonly persistent: boolean;
+  /** Runs it as the only node of a cluster: it refuses what would span two nodes. */
+  readonly cluster?: boolean;
 }
 
 export interface RedisServer {
@@ -31,7 +33,7 @@ export async function startRedis(options: RedisOptions): Promise<RedisServer> {
   await endPredecessor(dir);
   return startOnFreePort(options.port, /already in use|Failed listening/i, async (port) => {
     const configFile = join(dir, 'redis.conf');
-    writeFileSync(configFile, configuration(dir, port, password, options.persistent), { mode: 0o600 });
+    writeFileSync(configFile, configuration(dir, port, password, options), { mode: 0o600 });
     const server = await startServerProcess({
       name: 'Redis',
       file,
@@ -53,7 +55,7 @@ export async function startRedis(options: RedisOptions): Promise<RedisServer> {
 }
 
 /** BullMQ needs noeviction: a job that Redis drops to save memory would be lost without a trace. */
-function configuration(dir: string, port: number, password: string, persistent: boolean): string {
+function configuration(dir: string, port: number, password: string, options: RedisOptions): string {
   return [
     'bind 127.0.0.1',
     `port ${port}`,
@@ -62,9 +64,11 @@ function configuration(dir: string, port: number, password: string, persistent: 
     `pidfile ${JSON.stringify(join(dir, 'redis.pid'))}`,
     'daemonize no',
     'save ""',
-    `appendonly ${persistent ? 'yes' : 'no'}`,
+    `appendonly ${options.persistent ? 'yes' : 'no'}`,
     'appendfsync everysec',
     'maxmemory-policy noeviction',
+    // A node without neighbours does not know its own address, which clients of a cluster ask for.
+    ...(options.cluster ? ['cluster-enabled yes', 'cluster-announce-ip 127.0.0.1'] : []),
     '',
   ].join('\n');
 }

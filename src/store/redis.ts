@@ -3,7 +3,10 @@ import type { Config } from '../config.ts';
 
 export type RedisClient = Redis | Cluster;
 
-type RedisSettings = Pick<Config, 'REDIS_URL' | 'REDIS_CLUSTER' | 'REDIS_SENTINELS' | 'REDIS_SENTINEL_MASTER'>;
+type RedisSettings = Pick<
+  Config,
+  'REDIS_URL' | 'REDIS_CLUSTER' | 'REDIS_SENTINELS' | 'REDIS_SENTINEL_MASTER' | 'REDIS_USERNAME' | 'REDIS_PASSWORD'
+>;
 
 interface ConnectionBehaviour {
   enableOfflineQueue?: boolean;
@@ -42,18 +45,19 @@ export function openRedis(
 function connect(settings: RedisSettings, behaviour: ConnectionBehaviour): RedisClient {
   const { enableOfflineQueue = true, enableAutoPipelining = false, ...rest } = behaviour;
   const options = { ...rest, enableAutoPipelining, connectTimeout: connectTimeoutMs };
+  const { REDIS_USERNAME: username, REDIS_PASSWORD: password } = settings;
+  const credentials = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) };
   if (settings.REDIS_CLUSTER) {
-    const clusterRetryStrategy = retryStrategy;
     return new Cluster(settings.REDIS_CLUSTER, {
-      redisOptions: options,
-      clusterRetryStrategy,
+      redisOptions: { ...options, ...credentials },
+      clusterRetryStrategy: retryStrategy,
       enableOfflineQueue,
       enableAutoPipelining,
     });
   }
   if (settings.REDIS_SENTINELS && settings.REDIS_SENTINEL_MASTER) {
     const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: name } = settings;
-    return new Redis({ ...options, enableOfflineQueue, retryStrategy, sentinels, name });
+    return new Redis({ ...options, ...credentials, enableOfflineQueue, retryStrategy, sentinels, name });
   }
   return new Redis(settings.REDIS_URL ?? '', { ...options, enableOfflineQueue, retryStrategy });
 }

@@ -28,9 +28,12 @@ interface RunningServer {
 
 const servers = new Set<PrivateServer>();
 
-export function startPrivateRedis({ persistent = true }: { persistent?: boolean } = {}): Promise<PrivateServer> {
+export function startPrivateRedis(options: { persistent?: boolean; cluster?: boolean } = {}): Promise<PrivateServer> {
+  const { persistent = true, cluster = false } = options;
   const dir = newFolder('redis');
-  return startPrivateServer((port) => startRedis({ dir, persistent, ...(port === undefined ? {} : { port }) }));
+  return startPrivateServer((port) =>
+    startRedis({ dir, persistent, cluster, ...(port === undefined ? {} : { port }) }),
+  );
 }
 
 /** Its URL is that of an empty database; `migrateToLatest` makes it a usable one. */
