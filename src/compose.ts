@@ -82,7 +82,8 @@ function openParts({ config, role, log, operations: list = operations }: Service
   const queues = new Queues(redis, prefix, warn('queue'));
   const results = new Results(redis, prefix, config.RESULT_CACHE_TTL_SECONDS);
   const close = async () => {
-    await queues.close();
+    // Closing a queue waits for its connection, which a missing Redis never gives.
+    if (redis.status === 'ready') await queues.close();
     redis.disconnect();
     await db.destroy();
   };
@@ -141,7 +142,8 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     task: async () => (isRedisReady() ? await reconciler.reconcile() : 0),
   });
   const close = async () => {
-    await Promise.all([worker.close(), relay.stop(), reconciling.stop()]);
+    // Without Redis no job can be ended, so there is nothing to wait for: the jobs are taken over later.
+    await Promise.all([worker.close(!isRedisReady()), relay.stop(), reconciling.stop()]);
     connection.disconnect();
   };
   return { close };
