@@ -4,9 +4,11 @@ import type { RedisClient } from '../store/redis.ts';
 
 const windowSeconds = 60;
 
+/** What a process has taken for a client and not used yet. */
 interface Allowance {
   left: number;
   expiresAtMs: number;
+  refill: Promise<void> | undefined;
 }
 
 /**
@@ -28,21 +30,39 @@ export function createRateLimit(
     // While Redis is away, each process counts for itself.
     insuranceLimiter: new RateLimiterMemory({ points: perMinute, duration: windowSeconds }),
   });
-  const allowances = new Map<string, Allowance>();
-
-  return async (client) => {
-    const allowance = allowances.get(client);
-    if (allowance && allowance.left > 0 && Date.now() < allowance.expiresAtMs) {
-      allowance.left -= 1;
-      return;
-    }
+  const take = async (client: string): Promise<number> => {
     try {
       const { msBeforeNext } = await limiter.consume(client, blockSize);
-      allowances.set(client, { left: blockSize - 1, expiresAtMs: Date.now() + msBeforeNext });
+      return Date.now() + msBeforeNext;
     } catch (error) {
       if (error instanceof RateLimiterRes) throw tooMany(perMinute, error.msBeforeNext);
       throw error;
     }
+  };
+  return blockSize === 1 ? async (client) => void (await take(client)) : takeInBlocks(blockSize, take);
+}
+
+/** Requests that come at the same time share a block: were each to take its own, a burst would use up the minute. */
+function takeInBlocks(blockSize: number, take: (client: string) => Promise<number>): (client: string) => Promise<void> {
+  const allowances = new Map<string, Allowance>();
+
+  const refill = async (client: string, allowance: Allowance): Promise<void> => {
+    try {
+      allowance.expiresAtMs = await take(client);
+      allowance.left = blockSize;
+    } finally {
+      allowance.refill = undefined;
+    }
+  };
+
+  return async (client) => {
+    const allowance = allowances.get(client) ?? { left: 0, expiresAtMs: 0, refill: undefined };
+    allowances.set(client, allowance);
+    while (allowance.left === 0 || Date.now() >= allowance.expiresAtMs) {
+      allowance.refill ??= refill(client, allowance);
+      await allowance.refill;
+    }
+    allowance.left -= 1;
   };
 }
 
