@@ -82,6 +82,8 @@ async function runScenarios(systems: BenchSystems, options: BenchOptions): Promi
 const stop = listenForStop();
 try {
   await bench(readOptions(process.argv.slice(2)));
+  // What a shell expects of something that Ctrl-C ended: half a benchmark is no success.
+  if (stop.asked.aborted) process.exitCode = 130;
 } catch (error) {
   console.error(error instanceof StartError ? error.message : error);
   process.exitCode = 1;
