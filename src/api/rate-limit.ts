@@ -3,6 +3,8 @@ import { AppError } from '../errors.ts';
 import type { RedisClient } from '../store/redis.ts';
 
 const windowSeconds = 60;
+/** A Redis that hangs costs a second to find out; not more often than this is it asked again. */
+const awayPauseMs = 5_000;
 
 /** What a process has taken for a client and not used yet. */
 interface Allowance {
@@ -22,18 +24,29 @@ export function createRateLimit(
   const { perMinute } = options;
   if (perMinute === 0) return async () => undefined;
   const blockSize = Math.max(1, Math.floor(perMinute / 500));
-  const limiter = new RateLimiterRedis({
+  const shared = new RateLimiterRedis({
     storeClient: redis,
     keyPrefix: `${options.prefix}:rate`,
     points: perMinute,
     duration: windowSeconds,
-    // While Redis is away, each process counts for itself.
-    insuranceLimiter: new RateLimiterMemory({ points: perMinute, duration: windowSeconds }),
   });
+  const own = new RateLimiterMemory({ points: perMinute, duration: windowSeconds });
+  let awayUntilMs = 0;
+
+  const consume = async (client: string): Promise<RateLimiterRes> => {
+    if (Date.now() < awayUntilMs) return await own.consume(client, blockSize);
+    try {
+      return await shared.consume(client, blockSize);
+    } catch (error) {
+      if (error instanceof RateLimiterRes) throw error;
+      // While Redis is away, each process counts for itself.
+      awayUntilMs = Date.now() + awayPauseMs;
+      return await own.consume(client, blockSize);
+    }
+  };
   const take = async (client: string): Promise<number> => {
     try {
-      const { msBeforeNext } = await limiter.consume(client, blockSize);
-      return Date.now() + msBeforeNext;
+      return Date.now() + (await consume(client)).msBeforeNext;
     } catch (error) {
       if (error instanceof RateLimiterRes) throw tooMany(perMinute, error.msBeforeNext);
       throw error;

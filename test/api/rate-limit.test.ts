@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
+import { createRateLimit } from '../../src/api/rate-limit.ts';
+import { readConfig } from '../../src/config.ts';
 import { ensureApiKey } from '../../src/store/api-keys.ts';
+import { openRedis } from '../../src/store/redis.ts';
 import { Api } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { startPrivateRedis } from '../support/private-servers.ts';
 import { startServiceOn, startTestService, type TestService } from '../support/service.ts';
 import { countStored, expectProblem } from './expectations.ts';
 
@@ -71,6 +76,23 @@ describe('the rate limit', () => {
     expect(passed(await sendMany(apis, 400))).toBe(400);
     expect(passed(await sendMany(apis, 400))).toBe(400);
     expect(passed(await sendMany(apis, 400))).toBe(400);
+  });
+
+  it('is counted by the process alone while Redis hangs, and holds nobody up', async () => {
+    const server = await startPrivateRedis({ persistent: false });
+    const redis = openRedis(
+      readConfig({ DATABASE_URL: 'postgres://unused', REDIS_URL: server.url }),
+      'caller',
+      () => {},
+    );
+    closing.push(async () => redis.disconnect());
+    await eventually(() => redis.ping());
+    const limit = createRateLimit(redis, { prefix: 'test', perMinute: 2_000 });
+    process.kill(server.pid(), 'SIGSTOP');
+    // Were Redis asked for each block of four, this would take far longer than the test may.
+    for (let count = 0; count < 2_000; count += 1) await limit('client');
+    await expect(limit('client')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    await limit('another client');
   });
 
   it('of 0 is none', async () => {
