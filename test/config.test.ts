@@ -1,0 +1,163 @@
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, environmentVariables, readConfig } from '../src/config.ts';
+import { readText } from './support/sources.ts';
+
+const stores = { DATABASE_URL: 'postgres://localhost/semel', REDIS_URL: 'redis://localhost:6379' };
+
+/** What a start with this environment says on its way out. */
+function complaintAbout(environment: Record<string, string>): string {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error('the environment was accepted');
+}
+
+describe('defaults', () => {
+  it('are those that the README promises', () => {
+    const { WORKER_CONCURRENCY, ...config } = readConfig(stores);
+    expect(config).toEqual({
+      ...stores,
+      PORT: 3000,
+      HOST: '127.0.0.1',
+      REDIS_PREFIX: 'semel',
+      SEMEL_DATA_DIR: resolve('.semel'),
+      RETRY_DELAYS_MS: [10_000, 30_000],
+      LOCK_DURATION_MS: 8_000,
+      RESULT_CACHE_TTL_SECONDS: 900,
+      RECORD_TTL_SECONDS: 86_400,
+      WAIT_SECONDS: 10,
+      RATE_LIMIT_PER_MINUTE: 60_000,
+      SHUTDOWN_TIMEOUT_MS: 25_000,
+      DATABASE_POOL_SIZE: 10,
+      LOG_LEVEL: 'info',
+    });
+    expect(WORKER_CONCURRENCY).toBeGreaterThanOrEqual(50);
+    expect(WORKER_CONCURRENCY).toBeLessThanOrEqual(200);
+  });
+
+  it('are what .env.example shows, and what has none is shown with a value that is accepted', () => {
+    const shown = Object.fromEntries(
+      [...readText('.env.example').matchAll(/^#([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+    );
+    const asShown = readConfig(shown);
+    const defaults: Record<string, unknown> = readConfig(stores);
+    // Required, or dependent on the machine.
+    const withoutDefault = ['DATABASE_URL', 'REDIS_URL', 'WORKER_CONCURRENCY'];
+    for (const [name, value] of Object.entries(asShown)) {
+      if (name in defaults && !withoutDefault.includes(name)) expect(value, name).toEqual(defaults[name]);
+    }
+    expect(Object.keys(asShown).sort()).toEqual([...environmentVariables].sort());
+  });
+
+  it('stand for a variable that is empty', () => {
+    const empty = Object.fromEntries(environmentVariables.map((name) => [name, '']));
+    expect(readConfig({ ...empty, ...stores })).toEqual(readConfig(stores));
+  });
+
+  it('a variable that nobody knows is left alone', () => {
+    expect(readConfig({ ...stores, SOMETHING_ELSE: 'x' })).toEqual(readConfig(stores));
+  });
+});
+
+describe('a malformed variable', () => {
+  const malformed: [name: string, value: string][] = [
+    ['PORT', 'http'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3000.5'],
+    ['PORT', ' 3000'],
+    ['DATABASE_URL', 'mysql://localhost/semel'],
+    ['DATABASE_URL', 'localhost:5432'],
+    ['REDIS_URL', 'http://localhost:6379'],
+    ['REDIS_URL', 'localhost:6379'],
+    ['REDIS_CLUSTER', 'localhost'],
+    ['REDIS_CLUSTER', 'localhost:7000,'],
+    ['REDIS_SENTINELS', 'localhost:port'],
+    ['REDIS_PREFIX', 'a{b}'],
+    ['REDIS_PREFIX', 'x'.repeat(65)],
+    ['SEMEL_API_KEY', 'short'],
+    ['SEMEL_API_KEY', 'long enough, but with spaces'],
+    ['SEMEL_API_KEY', 'x'.repeat(257)],
+    ['SEMEL_ADMIN_PASSWORD', 'short'],
+    ['RETRY_DELAYS_MS', 'soon'],
+    ['RETRY_DELAYS_MS', '1000,,2000'],
+    ['RETRY_DELAYS_MS', '1000,-5'],
+    ['LOCK_DURATION_MS', '499'],
+    ['RESULT_CACHE_TTL_SECONDS', '0'],
+    ['RECORD_TTL_SECONDS', '0'],
+    ['WAIT_SECONDS', '61'],
+    ['WORKER_CONCURRENCY', '0'],
+    ['RATE_LIMIT_PER_MINUTE', 'none'],
+    ['SHUTDOWN_TIMEOUT_MS', '1e3'],
+    ['DATABASE_POOL_SIZE', '1'],
+    ['LOG_LEVEL', 'loud'],
+    ['LOG_LEVEL', 'INFO'],
+  ];
+
+  it.each(malformed)('%s=%s is named in one line', (name, value) => {
+    const complaint = complaintAbout({ ...stores, REDIS_SENTINEL_MASTER: 'master', [name]: value });
+    expect(complaint.split('\n')).toHaveLength(1);
+    expect(complaint).toMatch(new RegExp(`^${name} `));
+  });
+
+  it('does not hide another one: each has its line', () => {
+    const complaint = complaintAbout({ ...stores, PORT: 'http', WAIT_SECONDS: 'long', LOG_LEVEL: 'loud' });
+    expect(complaint.split('\n').map((line) => line.split(' ')[0])).toEqual(['PORT', 'WAIT_SECONDS', 'LOG_LEVEL']);
+  });
+
+  it.each(malformed.filter(([name]) => /URL|KEY|PASSWORD/.test(name)))(
+    '%s=%s is not repeated, because it may hold a secret',
+    (name, value) => {
+      expect(complaintAbout({ ...stores, [name]: value })).not.toContain(value);
+    },
+  );
+});
+
+describe('the stores', () => {
+  it('without DATABASE_URL nothing starts', () => {
+    expect(complaintAbout({ REDIS_URL: stores.REDIS_URL })).toBe('DATABASE_URL is missing');
+    expect(complaintAbout({ ...stores, DATABASE_URL: '' })).toBe('DATABASE_URL is missing');
+  });
+
+  it('without any Redis nothing starts, and the line names all three ways', () => {
+    const complaint = complaintAbout({ DATABASE_URL: stores.DATABASE_URL });
+    expect(complaint.split('\n')).toHaveLength(1);
+    for (const name of ['REDIS_URL', 'REDIS_CLUSTER', 'REDIS_SENTINELS']) expect(complaint).toContain(name);
+  });
+
+  it('a cluster is a list of nodes and needs no REDIS_URL', () => {
+    const { REDIS_CLUSTER, REDIS_URL } = readConfig({
+      DATABASE_URL: stores.DATABASE_URL,
+      REDIS_CLUSTER: 'one:7000, two.example:7001',
+    });
+    expect(REDIS_URL).toBeUndefined();
+    expect(REDIS_CLUSTER).toEqual([
+      { host: 'one', port: 7000 },
+      { host: 'two.example', port: 7001 },
+    ]);
+  });
+
+  it('sentinels need the name of the master', () => {
+    const sentinels = { DATABASE_URL: stores.DATABASE_URL, REDIS_SENTINELS: 'one:26379,two:26379' };
+    expect(complaintAbout(sentinels)).toMatch(/^REDIS_SENTINEL_MASTER is missing/);
+    expect(readConfig({ ...sentinels, REDIS_SENTINEL_MASTER: 'main' })).toMatchObject({
+      REDIS_SENTINELS: [
+        { host: 'one', port: 26379 },
+        { host: 'two', port: 26379 },
+      ],
+      REDIS_SENTINEL_MASTER: 'main',
+    });
+  });
+
+  it('TLS and both spellings of Postgres are accepted', () => {
+    const config = {
+      DATABASE_URL: 'postgresql://user:pass@db.example/semel',
+      REDIS_URL: 'rediss://:pass@cache.example',
+    };
+    expect(readConfig(config)).toMatchObject(config);
+  });
+});
