@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { roles } from '../src/config.ts';
+import { eventually } from './support/eventually.ts';
+import { judge } from './support/judge.ts';
+import { startProcess } from './support/processes.ts';
+import { openTestStores, type TestStores } from './support/service.ts';
+import { root } from './support/sources.ts';
+import { startPrivatePostgres, startPrivateRedis } from './support/stores.ts';
+
+let stores: TestStores;
+
+beforeAll(async () => {
+  stores = await openTestStores({ WAIT_SECONDS: '30' });
+});
+
+afterAll(() => stores.close());
+
+/** Runs the service to its end, which comes soon if it refuses to start. */
+async function run(role: string, environment: Record<string, string>): Promise<{ code: number; lines: string[] }> {
+  const child = spawn(process.execPath, ['dist/main.js', role], {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [errors, , [code]] = await Promise.all([text(child.stderr), text(child.stdout), once(child, 'close')]);
+  return { code, lines: errors.trimEnd().split('\n') };
+}
+
+describe('a start that cannot work ends with exit code 1 and one line', () => {
+  it('for a role that does not exist, naming those that do', async () => {
+    const { code, lines } = await run('nonsense', stores.environment);
+    expect({ code, count: lines.length }).toEqual({ code: 1, count: 1 });
+    for (const name of ['nonsense', ...roles]) expect(lines[0]).toContain(name);
+  });
+
+  it('for a missing DATABASE_URL', async () => {
+    const { DATABASE_URL, ...others } = stores.environment;
+    expect(await run('api', others)).toEqual({ code: 1, lines: ['DATABASE_URL is missing'] });
+  });
+
+  it('for an API or a worker on a database without migrations', async () => {
+    const postgres = await startPrivatePostgres();
+    const environment = { ...stores.environment, DATABASE_URL: postgres.url };
+    for (const { code, lines } of await Promise.all([run('api', environment), run('worker', environment)])) {
+      expect({ code, count: lines.length }).toEqual({ code: 1, count: 1 });
+      expect(lines[0]).toMatch(
+        /^The database lacks the migrations 0001_records, .*Run "node dist\/main.js migrate" first/,
+      );
+    }
+    // And what the line advises helps.
+    expect((await run('migrate', environment)).code).toBe(0);
+    const service = await startProcess('worker', environment);
+    expect(await service.stop()).toBe(0);
+    await postgres.stop();
+  });
+
+  it('for a Postgres that is not there', async () => {
+    const { code, lines } = await run('api', { ...stores.environment, DATABASE_URL: 'postgres://127.0.0.1:1/semel' });
+    expect({ code, count: lines.length }).toEqual({ code: 1, count: 1 });
+    expect(lines[0]).toMatch(/^DATABASE_URL leads to no Postgres that answers/);
+  });
+
+  it('for a Redis that may drop jobs', async () => {
+    const redis = await startPrivateRedis({ persistent: false });
+    const client = new Redis(redis.url);
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    client.disconnect();
+    expect(await run('worker', { ...stores.environment, REDIS_URL: redis.url })).toEqual({
+      code: 1,
+      lines: ['Redis has maxmemory-policy allkeys-lru, so it may drop jobs. Set it to noeviction.'],
+    });
+    await redis.stop();
+  });
+});
+
+describe('SIGTERM', () => {
+  it.each(['all', 'api', 'worker'] as const)('ends the role %s with exit code 0', async (role) => {
+    const service = await startProcess(role, stores.environment);
+    expect(await service.stop()).toBe(0);
+  });
+
+  it('lets a request in hand be answered before the process ends', async () => {
+    const api = await startProcess('api', stores.environment);
+    const key = randomUUID();
+    // No worker is there yet, so that the request is sure to be waiting when the signal comes.
+    const waiting = api.api.post('/v1/accounts', { owner: 'Ada', currency: 'EUR', openingBalance: 5 }, { key });
+    await eventually(async () => {
+      const records = await stores.db.selectFrom('records').select('id').where('key', '=', key).execute();
+      expect(records).toHaveLength(1);
+    });
+    api.signal('SIGTERM');
+    await eventually(() => expect(isListening(api.api.url)).resolves.toBe(false));
+    const worker = await startProcess('worker', stores.environment);
+
+    expect((await waiting).status).toBe(201);
+    expect(await api.exited).toBe(0);
+    expect(await worker.stop()).toBe(0);
+    await judge(stores.db);
+  });
+
+  it('sent twice ends at once', async () => {
+    const api = await startProcess('api', stores.environment);
+    const key = randomUUID();
+    const waiting = api.api.post('/v1/accounts', { owner: 'Ada', currency: 'EUR' }, { key }).catch(() => undefined);
+    await eventually(async () => {
+      const records = await stores.db.selectFrom('records').select('id').where('key', '=', key).execute();
+      expect(records).toHaveLength(1);
+    });
+    api.signal('SIGTERM');
+    await eventually(() => expect(isListening(api.api.url)).resolves.toBe(false));
+    api.signal('SIGTERM');
+    expect(await api.exited).toBe(1);
+    expect(await waiting).toBeUndefined();
+  });
+});
+
+async function isListening(url: string): Promise<boolean> {
+  return await fetch(`${url}/health/live`).then(
+    () => true,
+    () => false,
+  );
+}
