@@ -5,6 +5,7 @@ import { listAudit } from '../../store/audit.ts';
 import { findRecord, listRecords } from '../../store/record-queries.ts';
 import { recordStatuses } from '../../store/records.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
+import { jsonResponse } from '../json-response.ts';
 import { operationRoute } from '../operation-route.ts';
 import { operationView } from '../operation-view.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
@@ -48,20 +49,27 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
       const before = decodeCursor(cursor, z.uuid());
       await parts.replayCounter.flush();
       const rows = await listRecords(parts.db, c.get('caller'), filter, { limit: limit + 1, before });
-      return c.json(toPage(rows, limit, operationView));
+      return jsonResponse(c, toPage(rows, limit, operationView));
     })
-    .get('/:id', async (c) => c.json(operationView(await findOwn(c))))
+    .get('/:id', async (c) => jsonResponse(c, operationView(await findOwn(c))))
     .get('/:id/audit', async (c) => {
       const record = await findOwn(c);
       const rows = await listAudit(parts.db, record.id);
+      const isOperator = c.get('caller').scopes.includes('admin');
       const items = rows.map((row) => ({
         at: row.at.toISOString(),
         from: row.from_status,
         to: row.to_status,
         actor: row.actor,
         epoch: row.epoch,
-        detail: row.detail,
+        detail: isOperator ? row.detail : withoutInternals(row.detail),
       }));
-      return c.json({ items });
+      return jsonResponse(c, { items });
     });
+}
+
+/** Why an attempt failed is in the words of whatever threw, and may tell of hosts and queries. Operators need it. */
+function withoutInternals(detail: unknown): unknown {
+  if (typeof detail !== 'object' || detail === null) return detail;
+  return Object.fromEntries(Object.entries(detail).filter(([name]) => name !== 'error'));
 }
