@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { AppError } from '../errors.ts';
 import type { ApiEnv, ApiParts } from './api-env.ts';
-import { authenticate, requireScope } from './authenticate.ts';
+import { admit } from './authenticate.ts';
 import { handleError } from './problem-response.ts';
 import { assignRequestId } from './request-id.ts';
 import { accountRoutes } from './routes/accounts.ts';
@@ -18,10 +18,7 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
 
   app.route('/health', healthRoutes(parts));
 
-  app.use('/v1/*', authenticate(parts.db), requireScope('operate'), async (c, next) => {
-    await parts.consumeRateLimit(c.get('caller').client);
-    await next();
-  });
+  app.use('/v1/*', admit(parts));
   app.route('/v1/accounts', accountRoutes(parts));
   app.route('/v1/transfers', transferRoutes(parts));
   app.route('/v1/operations', operationRoutes(parts));

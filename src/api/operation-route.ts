@@ -10,19 +10,24 @@ import { type ApiContext, type ApiEnv, type ApiParts, headerOf } from './api-env
 import { readIdempotencyKey } from './idempotency-key.ts';
 import { effectOf } from './operation-view.ts';
 import { type Preferences, readPreferences } from './prefer.ts';
-import { readJson, validate } from './read-json.ts';
+import { parseJson, readJsonText, validate } from './read-json.ts';
 
 /** A route that runs an operation: read, submit, wait, answer. It is the same for every operation. */
 export function operationRoute(parts: ApiParts, operation: AnyOperation): Handler<ApiEnv> {
   return async (c: ApiContext) => {
     const key = readIdempotencyKey(c, operation);
     const preferences = readPreferences(headerOf(c, 'prefer'), parts.waitSeconds);
-    const request = validate(operation.request, await readJson(c));
     const { client, subClient } = c.get('caller');
-    const submission = { client, subClient, operation, key, request, awaited: preferences.waitMs > 0 };
+    const identity = { client, subClient, operation, key };
+    const text = await readJsonText(c);
+    const recalled = key === undefined ? undefined : parts.submitter.recall({ ...identity, key }, text);
+    if (recalled) return await answer(parts, c, recalled, { preferences, text });
+
+    const request = validate(operation.request, parseJson(text));
+    const submission = { ...identity, request, awaited: preferences.waitMs > 0 };
     const submitted = await parts.submitter.submit(submission);
     if (submitted.mismatch && operation.onMismatch === 'reject') throw await inconsistent(parts, submission, submitted);
-    return await answer(parts, c, submitted, preferences);
+    return await answer(parts, c, submitted, { preferences, text });
   };
 }
 
@@ -30,21 +35,22 @@ async function answer(
   parts: ApiParts,
   c: ApiContext,
   submitted: Submitted,
-  preferences: Preferences,
+  { preferences, text }: { preferences: Preferences; text: string },
 ): Promise<Response> {
   const notes: AnswerNotes = { replayed: submitted.duplicate, mismatch: submitted.mismatch, preferences };
-  if (submitted.kind === 'settled') return answerSettled(c, submitted.result, notes);
+  const answerFinally = (result: StoredResult) => {
+    if (!submitted.mismatch) parts.submitter.remember(submitted.scopedKey, result, text);
+    return answerSettled(c, result, notes);
+  };
+  if (submitted.kind === 'settled') return answerFinally(submitted.result);
   if (submitted.duplicate && preferences.strict) throw inProgress(submitted.recordId);
 
   const isWorthWaiting = preferences.waitMs > 0 && submitted.enqueued;
   if (!isWorthWaiting && !submitted.duplicate) return answerAccepted(c, submitted.record, notes);
   const result = isWorthWaiting ? await waitForResult(parts, submitted, preferences.waitMs) : undefined;
-  if (result) {
-    parts.submitter.remember(submitted.scopedKey, result);
-    return answerSettled(c, result, notes);
-  }
+  if (result) return answerFinally(result);
   const [record = submitted.record] = await findRecords(parts.db, [submitted.recordId]);
-  return record.settled_at ? answerSettled(c, toStoredResult(record), notes) : answerAccepted(c, record, notes);
+  return record.settled_at ? answerFinally(toStoredResult(record)) : answerAccepted(c, record, notes);
 }
 
 /** The reply for a duplicate goes to whoever was first, so a duplicate listens for the record itself. */

@@ -10,27 +10,30 @@ const maxBodyBytes = 256 * 1024;
 /** Postgres cannot keep NUL or a lone surrogate in jsonb, and a body that hides one has no good reason to. */
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
-/** The parsed body, or an error that says what is wrong with it. */
-export async function readJson(c: ApiContext): Promise<unknown> {
+/** The text of a body that claims to be JSON, or an error that says why it cannot be read. */
+export async function readJsonText(c: ApiContext): Promise<string> {
   const type = headerOf(c, 'content-type') ?? '';
   if (!/^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i.test(type)) {
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as "Content-Type: application/json".');
   }
   const encoding = headerOf(c, 'content-encoding') ?? 'identity';
   if (encoding !== 'identity') throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding.');
-  return parseJson(await readBody(c.env.incoming));
+  const bytes = await readBody(c.env.incoming);
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new AppError('INVALID_REQUEST', 'The body is not valid UTF-8.');
+  }
 }
 
-export function parseJson(bytes: Uint8Array): unknown {
+/** The value, or an error that says what is wrong with the text. */
+export function parseJson(text: string): unknown {
+  checkJsonText(text);
   let value: unknown;
-  let text: string;
   try {
-    text = utf8.decode(bytes);
-    checkJsonText(text);
     value = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw new AppError('INVALID_REQUEST', 'The body is not valid JSON in UTF-8.');
+  } catch {
+    throw new AppError('INVALID_REQUEST', 'The body is not valid JSON.');
   }
   if (suspiciousEscape.test(text)) checkStrings(value);
   return value;
@@ -60,8 +63,11 @@ function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
       else reject(tooLarge());
     });
     incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    incoming.on('error', () => reject(new AppError('INVALID_REQUEST', 'The body ended too early.')));
-    incoming.on('close', () => reject(new AppError('INVALID_REQUEST', 'The body ended too early.')));
+    const endEarly = () => {
+      if (!incoming.complete) reject(new AppError('INVALID_REQUEST', 'The body ended too early.'));
+    };
+    incoming.on('error', endEarly);
+    incoming.on('close', endEarly);
   });
 }
 

@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts';
 import { addReplays } from '../store/records.ts';
 
 /** At most this often are counts written, so that a storm of replays costs a handful of updates. */
-const flushIntervalMs = 100;
+const flushIntervalMs = 1_000;
 
 /** Counts how often each record was asked for again, and writes the counts in groups. */
 export class ReplayCounter {

@@ -9,19 +9,23 @@ import { withDeadline } from '../store/deadline.ts';
 import { GroupedCalls } from '../store/grouped-calls.ts';
 import { type NewRecord, type RecordRow, type SubmittedRecord, submitRecords } from '../store/records.ts';
 import { isCacheable, isExpired, type Results, type StoredResult, toStoredResult } from '../store/results.ts';
-import { jobIdOf, scopedKeyOf } from '../store/scoped-key.ts';
+import { jobIdOf, type KeyScope, scopedKeyOf } from '../store/scoped-key.ts';
 import type { Enqueuer } from './enqueue.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { operationsQueue } from './queues.ts';
 import type { ReplayCounter } from './replay-counter.ts';
 import { reviveFailed } from './revive-failed.ts';
 
-export interface Submission {
+/** Whose key it is, and of what. */
+export interface KeyIdentity {
   client: string;
   subClient: string;
   operation: AnyOperation;
   /** Undefined for an operation that was sent without a key: it runs once for this request. */
   key: string | undefined;
+}
+
+export interface Submission extends KeyIdentity {
   request: unknown;
   /** Whether someone will wait for the result in this process. */
   awaited: boolean;
@@ -43,6 +47,12 @@ export interface SubmitParts {
   replayCounter: ReplayCounter;
 }
 
+interface Remembered {
+  result: StoredResult;
+  /** The text of a request that this answers. */
+  text: string | undefined;
+}
+
 /** A record is on disk within this time or the client is told to try again. With less, a slow disk would cause 503s. */
 const intakeTimeoutMs = 1_800;
 /** The relay leaves a row to the fast path for this long. */
@@ -55,10 +65,10 @@ const rememberedMs = 5 * 60 * 1000;
 export class Submitter {
   readonly #parts: SubmitParts;
   readonly #inserts: GroupedCalls<NewRecord, SubmittedRecord | undefined>;
-  readonly #remembered = new LRUCache<string, StoredResult>({
+  readonly #remembered = new LRUCache<string, Remembered>({
     maxSize: rememberedBytes,
     ttl: rememberedMs,
-    sizeCalculation: (result) => 500 + (result.responseBody?.length ?? 0),
+    sizeCalculation: ({ result, text }) => 500 + (result.responseBody?.length ?? 0) + (text?.length ?? 0),
   });
 
   constructor(parts: SubmitParts) {
@@ -73,10 +83,11 @@ export class Submitter {
   }
 
   async submit(submission: Submission): Promise<Submitted> {
-    const row = this.#toRow(submission);
-    const known = submission.key === undefined ? undefined : await this.#findKnown(row.job_id);
-    if (known) return this.#counted(settled(row, known));
+    const fingerprint = fingerprintOf(submission.operation.name, submission.request);
+    const known = submission.key === undefined ? undefined : await this.#findKnown(keyScopeOf(submission, ''));
+    if (known) return this.#counted(settled(known.scopedKey, fingerprint, known.result));
 
+    const row = this.#toRow(submission, fingerprint);
     const record = await this.#insert(row);
     if (!record.created && record.settled_at) return this.#counted(await this.#answerSettled(submission, row, record));
     const enqueued = record.created ? await this.#enqueue(row, record) : true;
@@ -88,34 +99,44 @@ export class Submitter {
     return submitted;
   }
 
-  /** Keeps an answer in memory, so that a retry to this process costs nothing. */
-  remember(scopedKey: string, result: StoredResult): void {
-    if (isCacheable(result)) this.#remembered.set(scopedKey, result);
+  /** Keeps an answer in memory, with the text of its request, so that a retry to this process costs next to nothing. */
+  remember(scopedKey: string, result: StoredResult, text?: string): void {
+    if (isCacheable(result)) this.#remembered.set(scopedKey, { result, text });
   }
 
-  #toRow({ client, subClient, operation, key, request, awaited }: Submission): NewRecord {
+  /** The answer to a request that is the same, letter by letter, as one that was answered: it need not even be parsed. */
+  recall(identity: KeyIdentity & { key: string }, text: string): Submitted | undefined {
+    const scopedKey = scopedKeyOf(keyScopeOf(identity, ''));
+    const remembered = this.#remembered.get(scopedKey);
+    if (!remembered || remembered.text !== text || isExpired(remembered.result)) return undefined;
+    return this.#counted(settled(scopedKey, remembered.result.fingerprint, remembered.result));
+  }
+
+  #toRow(submission: Submission, fingerprint: string): NewRecord {
     const id = uuidv7();
-    const scope = { id, client, sub_client: subClient, operation: operation.name, key: key ?? null };
+    const scope = keyScopeOf(submission, id);
     return {
       ...scope,
-      fingerprint: fingerprintOf(operation.name, request),
-      request,
-      actor: `client:${client}`,
+      fingerprint,
+      request: submission.request,
+      actor: `client:${submission.client}`,
       outbox_id: id,
       queue: operationsQueue,
       job_id: scopedKeyOf(scope),
-      reply_to: awaited ? this.#parts.instanceId : null,
+      reply_to: submission.awaited ? this.#parts.instanceId : null,
       relay_after_ms: relayAfterMs,
     };
   }
 
   /** Memory, then Redis. Either may be empty or away; Postgres has the last word. */
-  async #findKnown(scopedKey: string): Promise<StoredResult | undefined> {
+  async #findKnown(scope: KeyScope): Promise<{ scopedKey: string; result: StoredResult } | undefined> {
+    const scopedKey = scopedKeyOf(scope);
     const remembered = this.#remembered.get(scopedKey);
-    if (remembered && !isExpired(remembered)) return remembered;
-    const cached = await this.#parts.results.find(scopedKey);
-    if (cached) this.remember(scopedKey, cached);
-    return cached;
+    if (remembered && !isExpired(remembered.result)) return { scopedKey, result: remembered.result };
+    const result = await this.#parts.results.find(scopedKey);
+    if (!result) return undefined;
+    this.remember(scopedKey, result);
+    return { scopedKey, result };
   }
 
   async #insert(row: NewRecord): Promise<SubmittedRecord> {
@@ -143,18 +164,22 @@ export class Submitter {
     if (record.status === 'FAILED' && record.fingerprint === row.fingerprint) {
       const revived = await reviveFailed(this.#parts, record, submission.awaited ? this.#parts.instanceId : undefined);
       if (!revived.record.settled_at) return pending(row, revived.record, revived);
-      return settled(row, toStoredResult(revived.record));
+      return settled(row.job_id, row.fingerprint, toStoredResult(revived.record));
     }
     const result = toStoredResult(record);
     this.remember(row.job_id, result);
     if (isCacheable(result)) void this.#parts.results.keep(row.job_id, result);
-    return settled(row, result);
+    return settled(row.job_id, row.fingerprint, result);
   }
 }
 
-function settled(row: NewRecord, result: StoredResult): Submitted {
-  const mismatch = result.fingerprint !== row.fingerprint;
-  return { kind: 'settled', scopedKey: row.job_id, recordId: result.recordId, result, mismatch, duplicate: true };
+function keyScopeOf({ client, subClient, operation, key }: KeyIdentity, id: string): KeyScope {
+  return { id, client, sub_client: subClient, operation: operation.name, key: key ?? null };
+}
+
+function settled(scopedKey: string, fingerprint: string, result: StoredResult): Submitted {
+  const mismatch = result.fingerprint !== fingerprint;
+  return { kind: 'settled', scopedKey, recordId: result.recordId, result, mismatch, duplicate: true };
 }
 
 function pending(row: NewRecord, record: RecordRow, how: { enqueued: boolean; duplicate: boolean }): Submitted {

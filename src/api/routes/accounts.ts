@@ -6,6 +6,7 @@ import { openAccount } from '../../processors/accounts/open-account.ts';
 import { findAccount } from '../../store/accounts.ts';
 import { listMovements, type MovementRow } from '../../store/movements.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
+import { jsonResponse } from '../json-response.ts';
 import { operationRoute } from '../operation-route.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
@@ -26,13 +27,13 @@ export function accountRoutes(parts: ApiParts): Hono<ApiEnv> {
 
   return new Hono<ApiEnv>()
     .post('/', operationRoute(parts, openAccount))
-    .get('/:id', async (c) => c.json(accountView(await findOwn(c))))
+    .get('/:id', async (c) => jsonResponse(c, accountView(await findOwn(c))))
     .get('/:id/movements', async (c) => {
       const { limit, cursor } = validate(movementsQuery, c.req.query());
       const account = await findOwn(c);
       const before = decodeCursor(cursor, movementCursor);
       const rows = await listMovements(parts.db, account.id, { limit: limit + 1, before });
-      return c.json(toPage(rows, limit, movementView));
+      return jsonResponse(c, toPage(rows, limit, movementView));
     });
 }
 

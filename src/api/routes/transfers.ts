@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts';
 import { createTransfer } from '../../processors/transfers/create-transfer.ts';
 import { findTransfer, type TransferRow } from '../../store/transfers.ts';
 import type { ApiEnv, ApiParts } from '../api-env.ts';
+import { jsonResponse } from '../json-response.ts';
 import { operationRoute } from '../operation-route.ts';
 import { readId } from '../read-id.ts';
 
@@ -10,7 +11,7 @@ export function transferRoutes(parts: ApiParts): Hono<ApiEnv> {
   return new Hono<ApiEnv>().post('/', operationRoute(parts, createTransfer)).get('/:id', async (c) => {
     const transfer = await findTransfer(parts.db, c.get('caller').client, readId(c));
     if (!transfer) throw new AppError('NOT_FOUND', 'There is no such transfer.');
-    return c.json(transferView(transfer));
+    return jsonResponse(c, transferView(transfer));
   });
 }
 

@@ -3,6 +3,9 @@ import { type Kysely, sql } from 'kysely';
 /**
  * The three hot steps of a record's life, each one round trip for a whole group: submit, claim, finish.
  * They live in the database so that operations that run wholly in SQL share the same fence.
+ *
+ * Each forbids sequential scans: its plans are kept for the life of a connection, and one that was made while the
+ * table was nearly empty would read all of it ever after.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await createSubmit(db);
@@ -44,7 +47,8 @@ async function createSubmit(db: Kysely<unknown>): Promise<void> {
       return v_created;
     end $$`.execute(db);
   await sql`
-    create function submit_records(p_rows jsonb) returns table (created boolean, record records) language plpgsql as $$
+    create function submit_records(p_rows jsonb) returns table (created boolean, record records)
+    language plpgsql set enable_seqscan = off as $$
     declare
       v_rows submitted_record[];
       v_created uuid[];
@@ -77,7 +81,8 @@ async function createSubmit(db: Kysely<unknown>): Promise<void> {
 
 async function createClaim(db: Kysely<unknown>): Promise<void> {
   await sql`
-    create function claim_records(p_ids uuid[], p_actor text) returns setof records language plpgsql as $$
+    create function claim_records(p_ids uuid[], p_actor text) returns setof records
+    language plpgsql set enable_seqscan = off as $$
     begin
       perform 1 from records where id = any (p_ids) order by id for update;
       return query
@@ -103,7 +108,7 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
       resource_type text, resource_id uuid, events jsonb, ttl_seconds integer, detail jsonb)`.execute(db);
   await sql`
     create function finish_records(p_outcomes record_outcome[], p_actor text) returns setof records
-    language plpgsql as $$
+    language plpgsql set enable_seqscan = off as $$
     declare
       v_finished records[];
     begin

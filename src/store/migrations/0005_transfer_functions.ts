@@ -34,11 +34,11 @@ async function createApply(db: Kysely<unknown>): Promise<void> {
         return reject_transfer(p_record, 'SAME_ACCOUNT', 'A transfer needs two different accounts.', p_ttl_seconds);
       end if;
       select * into v_from from accounts where id = v_from_id and client = p_record.client and kind = 'customer';
-      if not found then
+      select * into v_to from accounts where id = v_to_id and client = p_record.client and kind = 'customer';
+      if v_from.id is null then
         return reject_transfer(p_record, 'ACCOUNT_NOT_FOUND', format('There is no account %s to take from.', v_from_id), p_ttl_seconds);
       end if;
-      select * into v_to from accounts where id = v_to_id and client = p_record.client and kind = 'customer';
-      if not found then
+      if v_to.id is null then
         return reject_transfer(p_record, 'ACCOUNT_NOT_FOUND', format('There is no account %s to give to.', v_to_id), p_ttl_seconds);
       end if;
       if v_from.currency <> v_to.currency then
@@ -52,10 +52,13 @@ async function createApply(db: Kysely<unknown>): Promise<void> {
         return reject_transfer(p_record, 'BALANCE_LIMIT', 'The receiving account cannot hold that much.', p_ttl_seconds);
       end if;
 
-      update accounts set balance = balance - v_amount, version = version + 1 where id = v_from_id;
-      update accounts set balance = balance + v_amount, version = version + 1 where id = v_to_id;
-      insert into transfers (id, client, from_account_id, to_account_id, amount, currency, description)
-      values (p_record.id, p_record.client, v_from_id, v_to_id, v_amount, v_from.currency, p_record.request ->> 'description');
+      update accounts
+      set balance = balance + case id when v_from_id then -v_amount else v_amount end, version = version + 1
+      where id in (v_from_id, v_to_id);
+      with transfer as (
+        insert into transfers (id, client, from_account_id, to_account_id, amount, currency, description)
+        values (p_record.id, p_record.client, v_from_id, v_to_id, v_amount, v_from.currency, p_record.request ->> 'description')
+      )
       insert into movements (account_id, operation_id, kind, amount, balance_after)
       values (v_from_id, p_record.id, 'transfer', -v_amount, v_from.balance - v_amount),
         (v_to_id, p_record.id, 'transfer', v_amount, v_to.balance + v_amount);
@@ -73,7 +76,7 @@ async function createApply(db: Kysely<unknown>): Promise<void> {
 async function createGroup(db: Kysely<unknown>): Promise<void> {
   await sql`
     create function create_transfers(p_ids uuid[], p_actor text, p_ttl_seconds integer) returns setof records
-    language plpgsql as $$
+    language plpgsql set enable_seqscan = off as $$
     declare
       v_claimed records[];
       v_outcomes record_outcome[] := '{}';
