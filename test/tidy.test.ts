@@ -156,7 +156,7 @@ describe('environment variables', () => {
   });
 
   it('are all in the table of the README, which has no others', () => {
-    const named = [...readText('README.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name = '']) => name);
+    const named = [...readText('README.md').matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name = '']) => name);
     expect(named).toHaveLength(new Set(named).size);
     expect(new Set(named)).toEqual(new Set(environmentVariables));
   });
