@@ -12,7 +12,7 @@ let service: TestService;
 let runs = 0;
 
 const base = {
-  request: z.strictObject({ word: z.string() }),
+  request: z.strictObject({ word: z.string(), counts: z.record(z.string(), z.number()).optional() }),
   key: { required: false, pattern: printableKey },
   replay: 'stored',
 } as const;
@@ -59,6 +59,19 @@ describe('an operation that replays for another request', () => {
       'true',
     ]);
     expect(other.headers['operation-id']).toBe(first.headers['operation-id']);
+  });
+});
+
+describe('a request with fields that no schema puts in order', () => {
+  it('is the same one however they are ordered', async () => {
+    const key = randomUUID();
+    const count = (counts: Record<string, number>) =>
+      service.api.post('/v1/operations/test.lenient', { word: 'one', counts }, { key });
+    const first = await count({ a: 1, b: 2, c: 3 });
+    const same = await count({ c: 3, a: 1, b: 2 });
+    const other = await count({ a: 3, b: 2, c: 1 });
+    expect(first.status).toBe(200);
+    expect([same, other].map(({ headers }) => headers['idempotency-mismatch'])).toEqual([undefined, 'true']);
   });
 });
 
