@@ -78,6 +78,15 @@ function openParts({ config, role, log, operations: list = operations }: Service
     idleInTransactionTimeoutMs: config.LOCK_DURATION_MS,
     onError: warn('postgres'),
   });
+  // For what may be lost in a crash of Postgres because it is made good: it does not wait for the disk.
+  const relaxedDb = openDatabase({
+    url: config.DATABASE_URL,
+    poolSize: 2,
+    applicationName: `semel-${role}-relaxed`,
+    idleInTransactionTimeoutMs: config.LOCK_DURATION_MS,
+    synchronousCommit: false,
+    onError: warn('postgres'),
+  });
   const redis = openRedis(config, 'caller', warn('redis'));
   const queues = new Queues(redis, prefix, warn('queue'));
   const results = new Results(redis, prefix, config.RESULT_CACHE_TTL_SECONDS);
@@ -85,7 +94,7 @@ function openParts({ config, role, log, operations: list = operations }: Service
     // Closing a queue waits for its connection, which a missing Redis never gives.
     if (redis.status === 'ready') await queues.close();
     redis.disconnect();
-    await db.destroy();
+    await Promise.all([db.destroy(), relaxedDb.destroy()]);
   };
   return {
     config,
@@ -95,6 +104,7 @@ function openParts({ config, role, log, operations: list = operations }: Service
     hitFailpoint,
     warn,
     db,
+    relaxedDb,
     redis,
     queues,
     results,
@@ -153,8 +163,8 @@ async function startApi(parts: Parts): Promise<HttpServer> {
   const { config, log, db, redis, queues, prefix, results, instanceId, hitFailpoint } = parts;
   const subscriber = openRedis(config, 'subscriber', parts.warn('redis subscriber'));
   const waiter = new ResultWaiter({ db, subscriber, results, instanceId, log });
-  const replayCounter = new ReplayCounter(db, log);
-  const enqueuer = new Enqueuer({ db, queues, log, hitFailpoint });
+  const replayCounter = new ReplayCounter(parts.relaxedDb, log);
+  const enqueuer = new Enqueuer({ db: parts.relaxedDb, queues, log, hitFailpoint });
   const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, replayCounter });
   const app = createApp({
     db,

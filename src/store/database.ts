@@ -11,6 +11,8 @@ export interface DatabaseOptions {
   applicationName: string;
   /** A session that holds a transaction open and says nothing for this long is ended by Postgres. */
   idleInTransactionTimeoutMs: number;
+  /** False: a commit does not wait for the disk. A crash of Postgres may undo the last half second, and nothing else. */
+  synchronousCommit?: boolean;
   onError: (error: Error) => void;
 }
 
@@ -29,6 +31,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     application_name: options.applicationName,
     // A worker that was paused inside a transaction must not hold its row locks for longer than its job's lock.
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs,
+    ...(options.synchronousCommit === false && { options: '-c synchronous_commit=off' }),
     types: { getTypeParser },
   });
   // A connection that breaks is replaced by the pool; without a listener on both, idle and in use, it would end the
