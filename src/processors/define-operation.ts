@@ -11,7 +11,7 @@ export interface ProcessContext {
   /** The transaction in which the record is settled: what is written through it commits with the outcome or not at all. */
   tx: DatabaseTransaction;
   record: RecordRow;
-  /** Aborted when the lock is lost or the process shuts down. */
+  /** Aborted when the lock is lost: another worker may be at work by now. */
   signal: AbortSignal;
 }
 
@@ -27,7 +27,8 @@ interface OperationBase<Request> {
   key: { required: boolean; pattern: RegExp };
   /** Another request under a used key: refuse it, or answer with the original and say so. */
   onMismatch: 'reject' | 'replay';
-  replay: 'stored';
+  /** What a replay returns: the stored answer, or the resource as it is now, read by its id. */
+  replay: 'stored' | ((db: Database, resourceId: string) => Promise<unknown>);
   /** Names of what must not be worked on twice at a time, besides the record itself. */
   lock?: (request: Request) => readonly string[];
   /** Pauses before attempts 2, 3, …; the configured ones unless given. */
