@@ -21,6 +21,7 @@ import { Submitter } from './queues/submit.ts';
 import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { Locks } from './store/locks.ts';
+import { ensureAuditPartitions } from './store/migrate.ts';
 import { hashTagOf, openRedis } from './store/redis.ts';
 import { Results } from './store/results.ts';
 import { checkStores } from './store/start-checks.ts';
@@ -40,7 +41,7 @@ export interface ServiceOptions {
 }
 
 /** How often a worker looks for what the fast path missed, and for jobs that Redis lost: all that an idle system does. */
-export const pausesMs = { relay: 2_000, reconcile: 4_000 };
+export const pausesMs = { relay: 2_000, reconcile: 4_000, partition: 12 * 3_600_000 };
 
 /** The composition root: the only place that opens Postgres, Redis, queues and workers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -118,7 +119,7 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
   const engine = createEngine({
     db,
     // Half of the job's lock: when the job is taken over, the dead worker's lock on the record is gone too.
-    locks: new Locks(redis, prefix, config.LOCK_DURATION_MS / 2),
+    locks: new Locks(redis, prefix, Math.floor(config.LOCK_DURATION_MS / 2)),
     results: parts.results,
     registry: parts.registry,
     log,
@@ -126,6 +127,7 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     actor: `worker:${parts.instanceId}`,
     retryDelaysMs: config.RETRY_DELAYS_MS,
     recordTtlSeconds: config.RECORD_TTL_SECONDS,
+    lockDurationMs: config.LOCK_DURATION_MS,
   });
   const connection = openRedis(config, 'worker', parts.warn('redis worker'));
   const worker = startOperationWorker({
@@ -151,9 +153,15 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     log,
     task: async () => (isRedisReady() ? await reconciler.reconcile() : 0),
   });
+  const partitioning = new Recurring({
+    name: 'audit partitions',
+    pauseMs: pausesMs.partition,
+    log,
+    task: () => ensureAuditPartitions(db),
+  });
   const close = async () => {
     // Without Redis no job can be ended, so there is nothing to wait for: the jobs are taken over later.
-    await Promise.all([worker.close(!isRedisReady()), relay.stop(), reconciling.stop()]);
+    await Promise.all([worker.close(!isRedisReady()), relay.stop(), reconciling.stop(), partitioning.stop()]);
     connection.disconnect();
   };
   return { close };
@@ -179,7 +187,10 @@ async function startApi(parts: Parts): Promise<HttpServer> {
   });
   const server = await startHttpServer(app, { host: config.HOST, port: config.PORT });
   const close = async () => {
+    // Those who wait very long get their 202 while there is still time to send it.
+    const release = setTimeout(() => waiter.release(), config.SHUTDOWN_TIMEOUT_MS / 2);
     await server.close();
+    clearTimeout(release);
     waiter.close();
     await replayCounter.flush();
     subscriber.disconnect();

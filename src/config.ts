@@ -26,7 +26,8 @@ const hostPort = z
   .transform((value) => {
     const [host = '', port] = value.split(':');
     return { host, port: Number(port) };
-  });
+  })
+  .refine(({ port }) => port >= 1 && port <= 65_535, 'must be host:port,host:port,… with ports from 1 to 65535');
 
 const commaSeparated = <T>(item: z.ZodType<T, string>) =>
   z
@@ -63,7 +64,9 @@ const environmentSchema = z.object({
     .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
     .optional(),
   SEMEL_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
-  RETRY_DELAYS_MS: commaSeparated(integer(0, 86_400_000)).default([10_000, 30_000]),
+  RETRY_DELAYS_MS: z
+    .union([z.literal('none').transform((): number[] => []), commaSeparated(integer(0, 86_400_000))])
+    .default([10_000, 30_000]),
   LOCK_DURATION_MS: integer(500, 600_000).default(8_000),
   RESULT_CACHE_TTL_SECONDS: integer(1, 2_592_000).default(900),
   RECORD_TTL_SECONDS: integer(1, 31_536_000).default(86_400),
@@ -74,7 +77,13 @@ const environmentSchema = z.object({
   DATABASE_POOL_SIZE: integer(2, 200).default(10),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** For fault tests only: `name=kill|stop|fail,…`. See failpoints.ts. */
-  SEMEL_FAILPOINTS: z.string().optional(),
+  SEMEL_FAILPOINTS: z
+    .string()
+    .regex(
+      /^([a-z.-]+=(kill|stop|fail)(@\d+)?)(,[a-z.-]+=(kill|stop|fail)(@\d+)?)*$/,
+      'must be name=kill|stop|fail[@N],…',
+    )
+    .optional(),
 });
 
 export const environmentVariables: readonly string[] = Object.keys(environmentSchema.shape);
@@ -84,15 +93,19 @@ export type Config = z.infer<typeof environmentSchema>;
 export class ConfigError extends Error {}
 
 /** The only reader of the environment. Throws one line per variable that is missing or malformed. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, role: Role = 'all'): Config {
   // An empty variable is what compose files and shells produce for "not set".
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   if (!parsed.success) {
-    throw new ConfigError(parsed.error.issues.map(describeIssue).join('\n'));
+    const lines = new Map(
+      parsed.error.issues.toReversed().map((issue) => [String(issue.path[0]), describeIssue(issue)]),
+    );
+    throw new ConfigError([...lines.values()].toReversed().join('\n'));
   }
   const { REDIS_URL, REDIS_CLUSTER, REDIS_SENTINELS, REDIS_SENTINEL_MASTER } = parsed.data;
-  if (!REDIS_URL && !REDIS_CLUSTER && !REDIS_SENTINELS) {
+  // Migrations concern Postgres alone.
+  if (role !== 'migrate' && !REDIS_URL && !REDIS_CLUSTER && !REDIS_SENTINELS) {
     throw new ConfigError('REDIS_URL is missing (or REDIS_CLUSTER, or REDIS_SENTINELS with REDIS_SENTINEL_MASTER)');
   }
   if (REDIS_SENTINELS && !REDIS_SENTINEL_MASTER) {

@@ -1,12 +1,13 @@
 import { pino } from 'pino';
 import { startService } from './compose.ts';
 import { ConfigError, type Role, readConfig, roles } from './config.ts';
+import { sqlStateOf } from './store/database.ts';
 import { migrateToLatest } from './store/migrate.ts';
 import { StartError } from './store/start-checks.ts';
 
 async function main(): Promise<void> {
   const role = readRole(process.argv[2] ?? 'all');
-  const config = readConfig(process.env);
+  const config = readConfig(process.env, role);
   if (role === 'all' || role === 'migrate') await migrateToLatest(config.DATABASE_URL);
   if (role === 'migrate') return;
 
@@ -15,7 +16,7 @@ async function main(): Promise<void> {
   const log = pino({ level: config.LOG_LEVEL }, destination);
   const service = await startService({ config, role, log });
   log.info({ role, url: service.url }, 'started');
-  if (process.stdout.isTTY) destination.flush();
+  destination.flush();
   endOnSignal(config.SHUTDOWN_TIMEOUT_MS, async () => {
     await service.close();
     log.info('stopped');
@@ -48,9 +49,15 @@ function readRole(text: string): Role {
 }
 
 function fail(error: unknown): never {
-  const isExpected = error instanceof ConfigError || error instanceof StartError;
-  console.error(isExpected ? error.message : error);
+  // A code means that the system or Postgres said it: a taken port, a wrong password. Then its message is enough.
+  const isPlain = error instanceof ConfigError || error instanceof StartError || sqlStateOf(error) !== undefined;
+  console.error(isPlain ? messageOf(error) : error);
   process.exit(1);
+}
+
+function messageOf(error: unknown): string {
+  const [first] = error instanceof AggregateError ? error.errors : [error];
+  return first instanceof Error ? first.message : String(first);
 }
 
 main().catch(fail);

@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { type ApiKeyOwner, type ApiScope, digestOf, findApiKeyOwner } from '../store/api-keys.ts';
+import { answerInTime } from './answer-in-time.ts';
 import { type ApiEnv, type ApiParts, headerOf } from './api-env.ts';
 
 /** A revoked key is refused everywhere after this time at the latest. */
@@ -19,7 +20,7 @@ export function admit(parts: Pick<ApiParts, 'db' | 'consumeRateLimit'>): Middlew
     const name = digest.toString('base64');
     const remembered = owners.get(name);
     if (remembered) return remembered;
-    const owner = await findApiKeyOwner(parts.db, digest);
+    const owner = await answerInTime(findApiKeyOwner(parts.db, digest));
     if (owner) owners.set(name, owner);
     return owner;
   };
@@ -32,7 +33,8 @@ export function admit(parts: Pick<ApiParts, 'db' | 'consumeRateLimit'>): Middlew
     requireScope(scopes, 'operate');
     c.set('caller', { client, subClient: readSubClient(headerOf(c, 'x-client-id')), scopes });
     await parts.consumeRateLimit(client);
-    await next();
+    // A write has a deadline of its own, with a wait that is wanted.
+    await (c.req.method === 'GET' ? answerInTime(next()) : next());
   };
 }
 

@@ -17,6 +17,8 @@ export interface EngineParts {
   /** Who writes the audit rows. */
   actor: string;
   retryDelaysMs: readonly number[];
+  /** How long a job may hold its lock, and a transaction may be idle. */
+  lockDurationMs: number;
   recordTtlSeconds: number;
 }
 

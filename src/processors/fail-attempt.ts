@@ -28,18 +28,23 @@ export async function recordFailure(engine: Engine, operation: AnyOperation, fai
     const record = failure.claimed ?? (await claimRecords(tx, [failure.id], engine.actor))[0];
     if (!record) return claimLost;
     const delayMs = delaysMs[record.attempts - 1];
-    if (delayMs === undefined) return await finishAsFailed(engine, tx, record, failure.error);
+    if (delayMs === undefined) return await finishAsFailed(engine, tx, { operation, record, error: failure.error });
     const detail = { attempt: record.attempts, error: messageOf(failure.error), retryInMs: delayMs };
     engine.log.warn({ err: failure.error, operationId: record.id, ...detail }, 'attempt failed');
-    return await requeue(engine, tx, record, { delayMs, detail });
+    return await requeue(engine, tx, record, { delayMs, detail, countsAsAttempt: true });
   });
 }
 
 /** Gives up on a record whatever attempts it has left. */
-export async function giveUp(engine: Engine, record: RecordRow, error: unknown): Promise<Settled> {
+export async function giveUp(
+  engine: Engine,
+  operation: AnyOperation,
+  record: RecordRow,
+  error: unknown,
+): Promise<Settled> {
   return await engine.db.transaction().execute(async (tx) => {
     const [claimed] = await claimRecords(tx, [record.id], engine.actor);
-    return claimed ? await finishAsFailed(engine, tx, claimed, error) : claimLost;
+    return claimed ? await finishAsFailed(engine, tx, { operation, record: claimed, error }) : claimLost;
   });
 }
 
@@ -47,7 +52,7 @@ export async function giveUp(engine: Engine, record: RecordRow, error: unknown):
 export async function putOff(engine: Engine, claimed: RecordRow | undefined, delayMs: number): Promise<Settled> {
   if (!claimed) return { kind: 'again', delayMs };
   return await engine.db.transaction().execute(async (tx) => {
-    return await requeue(engine, tx, claimed, { delayMs, detail: { putOffMs: delayMs } });
+    return await requeue(engine, tx, claimed, { delayMs, detail: { putOffMs: delayMs }, countsAsAttempt: false });
   });
 }
 
@@ -55,9 +60,10 @@ async function requeue(
   engine: Engine,
   tx: DatabaseTransaction,
   claimed: RecordRow,
-  next: { delayMs: number; detail: unknown },
+  next: { delayMs: number; detail: unknown; countsAsAttempt: boolean },
 ): Promise<Settled> {
-  const record = await requeueRecord(tx, claimed, new Date(Date.now() + next.delayMs));
+  const nextAttemptAt = new Date(Date.now() + next.delayMs);
+  const record = await requeueRecord(tx, claimed, { nextAttemptAt, countsAsAttempt: next.countsAsAttempt });
   if (!record) return claimLost;
   await addAudit(tx, record, { from: 'PROCESSING', actor: engine.actor, detail: next.detail });
   return { kind: 'again', delayMs: next.delayMs };
@@ -66,9 +72,9 @@ async function requeue(
 async function finishAsFailed(
   engine: Engine,
   tx: DatabaseTransaction,
-  record: RecordRow,
-  error: unknown,
+  failure: { operation: AnyOperation; record: RecordRow; error: unknown },
 ): Promise<Settled> {
+  const { operation, record, error } = failure;
   const shown = publicErrorOf(error);
   const internal = { code: shown.code, message: messageOf(error) };
   const event = { operationId: record.id, operation: record.operation, key: record.key, code: shown.code };
@@ -85,7 +91,7 @@ async function finishAsFailed(
         resource_type: null,
         resource_id: null,
         events: [{ type: 'operation.failed', data: event }],
-        ttl_seconds: engine.recordTtlSeconds,
+        ttl_seconds: operation.recordTtlSeconds ?? engine.recordTtlSeconds,
         detail: { attempt: record.attempts, error: internal.message },
       },
     ],

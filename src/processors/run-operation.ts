@@ -40,7 +40,7 @@ export async function runOperation(engine: Engine, job: OperationJob): Promise<R
     const settled =
       job.stalls < maxStalls
         ? await settle(engine, operation, record, lock?.signal ?? neverAborted)
-        : await giveUp(engine, record, new Error(`${job.stalls} workers died while they ran this`));
+        : await giveUp(engine, operation, record, new Error(`${job.stalls} workers died while they ran this`));
     if (settled.kind === 'again') return settled;
     engine.hitFailpoint('run.committed');
     return await announce(engine, job, settled.record);

@@ -19,6 +19,7 @@ export async function settle(
   record: RecordRow,
   signal: AbortSignal,
 ): Promise<Settled> {
+  const startedMs = Date.now();
   let claimed: RecordRow | undefined;
   try {
     const parsed = operation.request.safeParse(record.request);
@@ -37,7 +38,7 @@ export async function settle(
         : rejected('INVALID_REQUEST', 'The stored request does not fit the operation.');
     return await commit(engine, operation, { id: record.id, claimed, signal, process });
   } catch (error) {
-    return await handleFailure(engine, operation, { record, claimed, error });
+    return await handleFailure(engine, operation, { record, claimed, startedMs, error });
   }
 }
 
@@ -87,17 +88,22 @@ async function finish(
 async function handleFailure(
   engine: Engine,
   operation: AnyOperation,
-  failure: { record: RecordRow; claimed: RecordRow | undefined; error: unknown },
+  failure: { record: RecordRow; claimed: RecordRow | undefined; startedMs: number; error: unknown },
 ): Promise<Settled> {
-  const { record, claimed, error } = failure;
+  const { record, claimed, startedMs, error } = failure;
   try {
     if (error instanceof RolledBack) {
       const { outcome } = error;
       if (outcome.kind === 'retry-later') return await putOff(engine, claimed, outcome.delayMs);
       return await finish(engine, operation, { id: record.id, claimed }, async () => outcome);
     }
-    if (!isNobodysFault(error)) return await recordFailure(engine, operation, { id: record.id, claimed, error });
+    // Postgres ends a transaction that is idle for longer than the lock, so work that slow is at fault itself.
+    const isTooSlow = Date.now() - startedMs >= engine.lockDurationMs;
+    if (isTooSlow || !isNobodysFault(error)) {
+      return await recordFailure(engine, operation, { id: record.id, claimed, error });
+    }
     engine.log.warn({ err: error, operationId: record.id }, 'put off');
+    return await putOff(engine, claimed, transientDelayMs);
   } catch (second) {
     // Whatever happened, the record is not settled: the job comes back and finds it as it is.
     engine.log.error({ err: second, operationId: record.id }, 'the failure could not be recorded');

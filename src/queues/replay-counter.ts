@@ -11,6 +11,7 @@ export class ReplayCounter {
   readonly #log: Logger;
   #counts = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(db: Database, log: Logger) {
     this.#db = db;
@@ -26,8 +27,12 @@ export class ReplayCounter {
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    if (this.#counts.size > 0) this.#writing = this.#writing.then(() => this.#write());
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
     const counts = this.#counts;
-    if (counts.size === 0) return;
     this.#counts = new Map();
     try {
       await addReplays(this.#db, counts);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
 import { findRecords } from '../store/records.ts';
@@ -14,16 +15,20 @@ export interface WaiterParts {
 
 interface Waiting {
   sinceMs: number;
-  listeners: Set<(result: StoredResult) => void>;
+  listeners: Set<(result: StoredResult | undefined) => void>;
 }
 
 /** How often Postgres is asked about those who still wait. It covers a message that was lost, which is rare. */
 const pollIntervalMs = 1_000;
+/** Between the reply to an enqueueing and the wait for its result lies one turn of the event loop, however busy. */
+const earlyMs = 5_000;
 
 /** Waits for results: a worker tells over Redis, and a slow poll of Postgres covers what gets lost. */
 export class ResultWaiter {
   readonly #parts: WaiterParts;
   readonly #waiting = new Map<string, Waiting>();
+  /** Results that came before anyone listened: a worker can be quicker than the reply to our own enqueueing. */
+  readonly #early = new LRUCache<string, StoredResult>({ max: 10_000, ttl: earlyMs });
   #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: WaiterParts) {
@@ -34,6 +39,8 @@ export class ResultWaiter {
 
   /** The result of a record that this process enqueued, or undefined when the time is up. */
   async waitFor(recordId: string, timeoutMs: number): Promise<StoredResult | undefined> {
+    const early = this.#early.get(recordId);
+    if (early) return early;
     return await this.#listen(recordId, timeoutMs);
   }
 
@@ -47,6 +54,11 @@ export class ResultWaiter {
     } finally {
       if (!this.#waiting.has(recordId)) this.#parts.subscriber.unsubscribe(channel).catch(() => undefined);
     }
+  }
+
+  /** Ends every wait without a result, as if its time were up. */
+  release(): void {
+    for (const { listeners } of [...this.#waiting.values()]) for (const listener of [...listeners]) listener(undefined);
   }
 
   close(): void {
@@ -84,8 +96,9 @@ export class ResultWaiter {
   }
 
   #deliver(result: StoredResult): void {
-    const listeners = this.#waiting.get(result.recordId)?.listeners ?? [];
-    for (const listener of [...listeners]) listener(result);
+    const waiting = this.#waiting.get(result.recordId);
+    if (!waiting) this.#early.set(result.recordId, result);
+    for (const listener of [...(waiting?.listeners ?? [])]) listener(result);
   }
 
   #poll(): void {

@@ -146,10 +146,11 @@ export class Submitter {
       if (!record) throw new AppError('UNAVAILABLE', 'The key is changing hands. Try again.');
       return record;
     };
-    const record = await withDeadline(insert(), intakeTimeoutMs, () => {
-      const detail = 'The database did not answer in time. Send the request again with the same key.';
-      return new AppError('UNAVAILABLE', detail, { extra: { effect: 'unknown' } });
-    });
+    const record = await withDeadline(insert(), intakeTimeoutMs, () => unavailable('did not answer in time')).catch(
+      (error: unknown) => {
+        throw isDatabaseUnavailable(error) ? unavailable('cannot be reached', error) : error;
+      },
+    );
     if (record.created) this.#parts.hitFailpoint('submit.committed');
     return record;
   }
@@ -171,6 +172,12 @@ export class Submitter {
     if (isCacheable(result)) void this.#parts.results.keep(row.job_id, result);
     return settled(row.job_id, row.fingerprint, result);
   }
+}
+
+/** Whether the record was written before the connection broke, only a retry with the same key can tell. */
+function unavailable(why: string, cause?: unknown): AppError {
+  const detail = `The database ${why}. Send the request again with the same key.`;
+  return new AppError('UNAVAILABLE', detail, { extra: { effect: 'unknown' }, cause });
 }
 
 function keyScopeOf({ client, subClient, operation, key }: KeyIdentity, id: string): KeyScope {

@@ -1,4 +1,4 @@
-import { type Kysely, Migrator, sql } from 'kysely';
+import { Migrator, sql } from 'kysely';
 import { type Database, openDatabase } from './database.ts';
 import { migrations } from './migrations/index.ts';
 
@@ -26,8 +26,8 @@ export async function pendingMigrations(db: Database): Promise<string[]> {
   return all.filter((migration) => migration.executedAt === undefined).map((migration) => migration.name);
 }
 
-/** Three months ahead, so that a service that is restarted once a quarter always finds its partition. */
-async function ensureAuditPartitions(db: Kysely<never> | Database): Promise<void> {
+/** Three months ahead. Workers come by twice a day, so that it is always done in time. */
+export async function ensureAuditPartitions(db: Database): Promise<void> {
   await sql`select ensure_audit_partitions(now(), 3)`.execute(db);
 }
 

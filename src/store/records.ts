@@ -116,14 +116,15 @@ export async function finishRecords(
 export async function requeueRecord(
   tx: DatabaseTransaction,
   claim: { id: string; epoch: number },
-  nextAttemptAt: Date,
+  next: { nextAttemptAt: Date; countsAsAttempt: boolean },
 ): Promise<RecordRow | undefined> {
   return await tx
     .updateTable('records')
     .set((eb) => ({
       status: 'QUEUED',
       transitions: eb('transitions', '+', 1),
-      next_attempt_at: nextAttemptAt,
+      attempts: eb('attempts', '-', next.countsAsAttempt ? 0 : 1),
+      next_attempt_at: next.nextAttemptAt,
       updated_at: sql<Date>`now()`,
     }))
     .where('id', '=', claim.id)

@@ -20,15 +20,27 @@ export interface ServiceProcess {
 
 const running = new Set<ServiceProcess>();
 
+function spawnService(role: 'all' | 'api' | 'worker', environment: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, ['dist/main.js', role], {
+    env: { PATH: process.env.PATH, ...environment, LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+/** A process that is to die by a failpoint, maybe before it has said that it is ready. */
+export async function runUntilKilled(role: 'api' | 'worker', environment: Record<string, string>): Promise<void> {
+  const child = spawnService(role, environment);
+  child.stdout?.resume();
+  const [, signal] = await once(child, 'exit');
+  if (signal !== 'SIGKILL') throw new Error(`the process ended with ${signal}, not by its failpoint`);
+}
+
 /** A real process of the built service, as it runs in production. */
 export async function startProcess(
   role: 'all' | 'api' | 'worker',
   environment: Record<string, string>,
 ): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, ['dist/main.js', role], {
-    env: { PATH: process.env.PATH, ...environment, LOG_LEVEL: 'info' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawnService(role, environment);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const url = await readUrl(child, exited);
   const service: ServiceProcess = {

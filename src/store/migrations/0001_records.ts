@@ -105,15 +105,18 @@ async function refuseChangesOfAudit(db: Kysely<unknown>): Promise<void> {
     create function ensure_audit_partitions(p_from timestamptz, p_months integer) returns void language plpgsql as $$
     declare
       v_start timestamptz;
+      v_end timestamptz;
       v_name text;
     begin
       for i in 0 .. p_months loop
-        v_start := date_trunc('month', p_from at time zone 'UTC') at time zone 'UTC' + make_interval(months => i);
-        v_start := date_trunc('month', v_start at time zone 'UTC') at time zone 'UTC';
+        v_start := (date_trunc('month', p_from at time zone 'UTC') + make_interval(months => i)) at time zone 'UTC';
+        v_end := (date_trunc('month', p_from at time zone 'UTC') + make_interval(months => i + 1)) at time zone 'UTC';
         v_name := 'audit_' || to_char(v_start at time zone 'UTC', 'YYYY_MM');
-        if to_regclass(v_name) is null then
-          execute format('create table %I partition of audit for values from (%L) to (%L)', v_name, v_start,
-            (v_start at time zone 'UTC' + interval '1 month') at time zone 'UTC');
+        -- A month whose rows went to the default partition already stays there: Postgres would refuse to split it off.
+        if to_regclass(v_name) is null
+          and not exists (select 1 from audit_default where at >= v_start and at < v_end) then
+          execute format('create table if not exists %I partition of audit for values from (%L) to (%L)',
+            v_name, v_start, v_end);
         end if;
       end loop;
     end $$`.execute(db);

@@ -28,7 +28,11 @@ async function createSubmit(db: Kysely<unknown>): Promise<void> {
       with created as (
         insert into records (id, client, sub_client, operation, key, fingerprint, request, status, generation)
         select id, client, sub_client, operation, key, fingerprint, request, 'QUEUED', p_generation
-        from unnest(p_rows)
+        from unnest(p_rows) r
+        -- A key that is known already is left out: the insert would wait for whoever is at work on its record.
+        where not exists (
+          select 1 from records s where s.client = r.client and s.sub_client = r.sub_client
+            and s.operation = r.operation and s.key = r.key)
         order by client, sub_client, operation, key
         on conflict (client, sub_client, operation, key) do nothing
         returning id
@@ -134,8 +138,9 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
       from unnest(v_finished) r join unnest(p_outcomes) o on o.id = r.id;
 
       insert into events (id, type, client, record_id, data)
-      select r.id || '.' || r.generation || '.' || (e ->> 'type'), e ->> 'type', r.client, r.id, e -> 'data'
-      from unnest(v_finished) r join unnest(p_outcomes) o on o.id = r.id, jsonb_array_elements(o.events) e;
+      select r.id || '.' || r.generation || '.' || n, e ->> 'type', r.client, r.id, e -> 'data'
+      from unnest(v_finished) r join unnest(p_outcomes) o on o.id = r.id,
+        jsonb_array_elements(o.events) with ordinality as list (e, n);
 
       return query select * from unnest(v_finished);
     end $$`.execute(db);
