@@ -5,8 +5,10 @@ import { admit } from './authenticate.ts';
 import { handleError } from './problem-response.ts';
 import { assignRequestId } from './request-id.ts';
 import { accountRoutes } from './routes/accounts.ts';
+import { customerRoutes } from './routes/customers.ts';
 import { healthRoutes } from './routes/health.ts';
 import { operationRoutes } from './routes/operations.ts';
+import { proposalRoutes } from './routes/proposals.ts';
 import { transferRoutes } from './routes/transfers.ts';
 
 /** Every route of Semel, on one screen. */
@@ -21,6 +23,8 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.use('/v1/*', admit(parts));
   app.route('/v1/accounts', accountRoutes(parts));
   app.route('/v1/transfers', transferRoutes(parts));
+  app.route('/v1/customers', customerRoutes(parts));
+  app.route('/v1/proposals', proposalRoutes(parts));
   app.route('/v1/operations', operationRoutes(parts));
   return app;
 }

@@ -18,6 +18,8 @@ export function effectOf(status: RecordStatus): Effect {
 /** Where the resources of each type are found. */
 const hrefs: Record<string, (id: string) => string> = {
   account: (id) => `/v1/accounts/${id}`,
+  customer: (id) => `/v1/customers/${id}`,
+  proposal: (id) => `/v1/proposals/${id}`,
   transfer: (id) => `/v1/transfers/${id}`,
 };
 

@@ -1,9 +1,22 @@
 import { openAccount } from './accounts/open-account.ts';
+import { createCustomer } from './customers/create-customer.ts';
 import type { AnyOperation } from './define-operation.ts';
+import { acceptProposal } from './proposals/accept-proposal.ts';
+import { createProposal } from './proposals/create-proposal.ts';
+import { rejectProposal } from './proposals/reject-proposal.ts';
+import { submitProposal } from './proposals/submit-proposal.ts';
 import { createTransfer } from './transfers/create-transfer.ts';
 
 /** Every operation that Semel knows. A test fails if a file with an operation is not listed. */
-export const operations: readonly AnyOperation[] = [openAccount, createTransfer];
+export const operations: readonly AnyOperation[] = [
+  openAccount,
+  createTransfer,
+  createCustomer,
+  createProposal,
+  submitProposal,
+  acceptProposal,
+  rejectProposal,
+];
 
 export type Registry = ReadonlyMap<string, AnyOperation>;
 

@@ -1,10 +1,12 @@
 import type { AccountsTable } from './accounts.ts';
 import type { ApiKeysTable } from './api-keys.ts';
 import type { AuditTable } from './audit.ts';
+import type { CustomersTable } from './customers.ts';
 import type { DeadLettersTable } from './dead-letters.ts';
 import type { EventsTable } from './events.ts';
 import type { MovementsTable } from './movements.ts';
 import type { OutboxTable } from './outbox.ts';
+import type { ProposalsTable } from './proposals.ts';
 import type { RecordsTable } from './records.ts';
 import type { TransfersTable } from './transfers.ts';
 
@@ -12,10 +14,12 @@ export interface Schema {
   accounts: AccountsTable;
   api_keys: ApiKeysTable;
   audit: AuditTable;
+  customers: CustomersTable;
   dead_letters: DeadLettersTable;
   events: EventsTable;
   movements: MovementsTable;
   outbox: OutboxTable;
+  proposals: ProposalsTable;
   records: RecordsTable;
   transfers: TransfersTable;
 }

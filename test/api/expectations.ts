@@ -25,6 +25,7 @@ export async function countStored(db: Database): Promise<Record<string, number>>
   const { rows } = await sql<Record<string, number>>`
     select (select count(*) from records) as records, (select count(*) from audit) as audit,
       (select count(*) from accounts) as accounts, (select count(*) from transfers) as transfers,
-      (select count(*) from movements) as movements`.execute(db);
+      (select count(*) from movements) as movements, (select count(*) from customers) as customers,
+      (select count(*) from proposals) as proposals, (select count(*) from events) as events`.execute(db);
   return rows[0] ?? {};
 }

@@ -4,6 +4,8 @@ import * as apiKeys from './0002_api_keys.ts';
 import * as ledger from './0003_ledger.ts';
 import * as recordFunctions from './0004_record_functions.ts';
 import * as transferFunctions from './0005_transfer_functions.ts';
+import * as customers from './0006_customers.ts';
+import * as proposals from './0007_proposals.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -12,4 +14,6 @@ export const migrations: Record<string, Migration> = {
   '0003_ledger': ledger,
   '0004_record_functions': recordFunctions,
   '0005_transfer_functions': transferFunctions,
+  '0006_customers': customers,
+  '0007_proposals': proposals,
 };
