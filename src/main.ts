@@ -14,14 +14,15 @@ async function main(): Promise<void> {
   // Written in blocks, at the latest every second: a line for each operation would otherwise cost a system call each.
   const destination = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1_000 });
   const log = pino({ level: config.LOG_LEVEL }, destination);
-  const service = await startService({ config, role, log });
-  log.info({ role, url: service.url }, 'started');
-  destination.flush();
+  const starting = startService({ config, role, log });
   endOnSignal(config.SHUTDOWN_TIMEOUT_MS, async () => {
-    await service.close();
+    await (await starting).close();
     log.info('stopped');
     destination.flushSync();
   });
+  const service = await starting;
+  log.info({ role, url: service.url }, 'started');
+  destination.flush();
 }
 
 /** The first signal finishes what is in hand, the second one ends at once. */

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { healthRoutes } from '../src/api/routes/health.ts';
 import { environmentVariables, roles } from '../src/config.ts';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -120,14 +121,14 @@ describe('docker-compose.yml', () => {
   });
 
   it('checks the health of everything that stays up, at a path that is a route', () => {
-    const code = listSources(join(root, 'src', 'api'))
-      .map((file) => readFileSync(file, 'utf8'))
-      .join('\n');
+    const paths = healthRoutes({ checkHealth: () => Promise.reject(new Error('not called')) }).routes.map(
+      (route) => `/health${route.path}`,
+    );
     for (const [name, { healthcheck }] of services) {
       if (name === 'migrate') continue;
       expect(healthcheck, name).toBeDefined();
       for (const [, path = ''] of healthcheck?.test.join(' ').matchAll(/http:\/\/[^/]+(\/[a-z/]+)/g) ?? []) {
-        expect(code).toMatch(new RegExp(`['"\`]${path}['"\`]`));
+        expect(paths).toContain(path);
       }
     }
   });
@@ -140,9 +141,3 @@ describe('docker-compose.yml', () => {
     expect(service('redis').volumes).not.toEqual([]);
   });
 });
-
-function listSources(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => join(entry.parentPath, entry.name));
-}
