@@ -177,6 +177,16 @@ describe('a transition', () => {
     expect((await move(service.api, id, 'accept', 2)).status).toBe(200);
   });
 
+  it('with a version that is yet to come is refused although the state would allow it', async () => {
+    const id = await newProposal(service.api);
+    for (const version of [2, 2_147_483_647]) {
+      const refused = await move(service.api, id, 'submit', version);
+      expectProblem(refused, 409, 'VERSION_CONFLICT');
+      expect(refused.body).toMatchObject({ currentVersion: 1, currentStatus: 'DRAFT' });
+    }
+    expect(await find(id)).toMatchObject({ status: 'DRAFT', version: 1 });
+  });
+
   it('in the wrong state stays refused under its key, also when the state has come', async () => {
     const id = await newProposal(service.api);
     const key = randomUUID();
