@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { createApp } from './api/app.ts';
 import { checkHealth } from './api/health-report.ts';
@@ -22,7 +23,7 @@ import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { Locks } from './store/locks.ts';
 import { ensureAuditPartitions } from './store/migrate.ts';
-import { hashTagOf, openRedis } from './store/redis.ts';
+import { hashTagOf, openRedis, type RedisClient } from './store/redis.ts';
 import { Results } from './store/results.ts';
 import { checkStores } from './store/start-checks.ts';
 
@@ -92,8 +93,7 @@ function openParts({ config, role, log, operations: list = operations }: Service
   const queues = new Queues(redis, prefix, warn('queue'));
   const results = new Results(redis, prefix, config.RESULT_CACHE_TTL_SECONDS);
   const close = async () => {
-    // Closing a queue waits for its connection, which a missing Redis never gives.
-    if (redis.status === 'ready') await queues.close();
+    await untilLost(redis, queues.close());
     redis.disconnect();
     await Promise.all([db.destroy(), relaxedDb.destroy()]);
   };
@@ -160,8 +160,7 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     task: () => ensureAuditPartitions(db),
   });
   const close = async () => {
-    // Without Redis no job can be ended, so there is nothing to wait for: the jobs are taken over later.
-    await Promise.all([worker.close(!isRedisReady()), relay.stop(), reconciling.stop(), partitioning.stop()]);
+    await Promise.all([untilLost(redis, worker.close()), relay.stop(), reconciling.stop(), partitioning.stop()]);
     connection.disconnect();
   };
   return { close };
@@ -196,4 +195,10 @@ async function startApi(parts: Parts): Promise<HttpServer> {
     subscriber.disconnect();
   };
   return { url: server.url, close };
+}
+
+/** Without Redis no job can be ended and nothing closes in order, so there is nothing to wait for. */
+async function untilLost(redis: RedisClient, work: Promise<unknown>): Promise<void> {
+  if (redis.status !== 'ready') return;
+  await Promise.race([work, once(redis, 'close')]);
 }
