@@ -16,12 +16,12 @@ const findIn = (paths: readonly string[], pattern: RegExp): string[] =>
   paths.flatMap((path) => [...readText(path).matchAll(pattern)].map(([match]) => `${path}: ${match.trim()}`));
 
 describe('imports', () => {
-  const layers = ['store', 'processors', 'queues', 'api'];
+  const layers = ['store', 'receiver', 'processors', 'queues', 'api'];
   const layerOf = (path: string): number => layers.indexOf(path.split('/')[1] ?? '');
   const imports = src.flatMap((path) => importsOf(path).map((target) => ({ path, target })));
   const internal = imports.filter(({ target }) => target.startsWith('src/'));
 
-  it('go one way: api, queues, processors, store', () => {
+  it('go one way: api, queues, processors, receiver, store', () => {
     const isUpward = (path: string, target: string) => layerOf(path) >= 0 && layerOf(target) > layerOf(path);
     expect(internal.filter(({ path, target }) => isUpward(path, target))).toEqual([]);
     // The check sees something at all, and every folder has its place in the order.
@@ -34,6 +34,22 @@ describe('imports', () => {
   it('what all layers share stands on none of them', () => {
     const shared = ['src/config.ts', 'src/errors.ts', 'src/failpoints.ts'];
     expect(internal.filter(({ path, target }) => shared.includes(path) && layerOf(target) >= 0)).toEqual([]);
+  });
+
+  it('the package that others import is the receiver, which stands on packages and on little of the store', () => {
+    const reach = (path: string): string[] => [
+      path,
+      ...importsOf(path)
+        .filter((to) => to.startsWith('src/'))
+        .flatMap(reach),
+    ];
+    const reached = [...new Set(reach('src/index.ts'))].filter((path) => !path.startsWith('src/receiver/'));
+    expect(reached.sort()).toEqual([
+      'src/index.ts',
+      'src/store/deadline.ts',
+      'src/store/dedup.ts',
+      'src/store/migrations/0008_dedup.ts',
+    ]);
   });
 
   it('only main sees the composition root, and nothing sees main', () => {

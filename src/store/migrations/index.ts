@@ -6,6 +6,8 @@ import * as recordFunctions from './0004_record_functions.ts';
 import * as transferFunctions from './0005_transfer_functions.ts';
 import * as customers from './0006_customers.ts';
 import * as proposals from './0007_proposals.ts';
+import * as dedup from './0008_dedup.ts';
+import * as webhooks from './0009_webhooks.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -16,4 +18,6 @@ export const migrations: Record<string, Migration> = {
   '0005_transfer_functions': transferFunctions,
   '0006_customers': customers,
   '0007_proposals': proposals,
+  '0008_dedup': dedup,
+  '0009_webhooks': webhooks,
 };
