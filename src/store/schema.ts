@@ -1,4 +1,5 @@
 import type { AccountsTable } from './accounts.ts';
+import type { AlertsTable } from './alerts.ts';
 import type { ApiKeysTable } from './api-keys.ts';
 import type { AuditTable } from './audit.ts';
 import type { CustomersTable } from './customers.ts';
@@ -15,6 +16,7 @@ import type { WebhooksTable } from './webhooks.ts';
 
 export interface Schema {
   accounts: AccountsTable;
+  alerts: AlertsTable;
   api_keys: ApiKeysTable;
   audit: AuditTable;
   customers: CustomersTable;

@@ -8,6 +8,7 @@ import * as customers from './0006_customers.ts';
 import * as proposals from './0007_proposals.ts';
 import * as dedup from './0008_dedup.ts';
 import * as webhooks from './0009_webhooks.ts';
+import * as alerts from './0010_alerts.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -20,4 +21,5 @@ export const migrations: Record<string, Migration> = {
   '0007_proposals': proposals,
   '0008_dedup': dedup,
   '0009_webhooks': webhooks,
+  '0010_alerts': alerts,
 };
