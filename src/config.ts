@@ -35,6 +35,21 @@ const commaSeparated = <T>(item: z.ZodType<T, string>) =>
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(item).min(1));
 
+/** An address on its own. The cap comes before the pattern, and there is no room for a line break in it. */
+const mailAddress = z
+  .string()
+  .max(254, 'must have at most 254 characters')
+  .regex(/^[^\s@<>(),:;"\\[\]\p{Cc}]+@[^\s@<>(),:;"\\[\]\p{Cc}]+$/u, 'must be an address such as ops@example.com');
+
+/** `Name <address>` or an address on its own. Quotes and commas are out: they make other addresses of it. */
+const mailbox = z
+  .string()
+  .max(400, 'must have at most 400 characters')
+  .regex(/^[^<>(),:;"\\@\p{Cc}\p{Zl}\p{Zp}]* <[^<>]+>$|^[^\s<>]+$/u, 'must be an address or Name <address>')
+  .refine((value) => mailAddress.safeParse(/<(.*)>$/.exec(value)?.[1] ?? value).success, {
+    message: 'must be an address or Name <address>, the address with at most 254 characters',
+  });
+
 /** What the environment may hold. The names and defaults are part of the contract with whoever deploys Semel. */
 const environmentSchema = z.object({
   PORT: integer(0, 65_535).default(3000),
@@ -63,7 +78,11 @@ const environmentSchema = z.object({
     .max(256)
     .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
     .optional(),
+  SEMEL_SECRET_KEY: z.string().min(32, 'must have at least 32 characters').max(1_024).optional(),
   SEMEL_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  MAIL_URL: urlWith(['smtp:', 'smtps:']).optional(),
+  MAIL_FROM: mailbox.default('Semel <no-reply@localhost>'),
+  ALERT_MAIL_TO: mailAddress.optional(),
   RETRY_DELAYS_MS: z
     .union([z.literal('none').transform((): number[] => []), commaSeparated(integer(0, 86_400_000))])
     .default([10_000, 30_000]),
@@ -71,6 +90,14 @@ const environmentSchema = z.object({
   RESULT_CACHE_TTL_SECONDS: integer(1, 2_592_000).default(900),
   RECORD_TTL_SECONDS: integer(1, 31_536_000).default(86_400),
   WAIT_SECONDS: integer(0, 60).default(10),
+  WEBHOOK_ALLOW_PRIVATE: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .transform((value) => value === 'true'),
+  WEBHOOK_RETRY_DELAYS_MS: z
+    .union([z.literal('none').transform((): number[] => []), commaSeparated(integer(0, 604_800_000))])
+    .default([5_000, 30_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 28_800_000]),
+  WEBHOOK_TIMEOUT_MS: integer(100, 60_000).default(10_000),
   WORKER_CONCURRENCY: integer(1, 1_000).default(Math.min(200, 50 * availableParallelism())),
   RATE_LIMIT_PER_MINUTE: integer(0, 1_000_000_000).default(60_000),
   SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(25_000),
