@@ -10,7 +10,9 @@ import { createFailpoints } from './failpoints.ts';
 import type { AnyOperation } from './processors/define-operation.ts';
 import { createEngine } from './processors/engine.ts';
 import { createRegistry, operations } from './processors/registry.ts';
+import { deduplicate } from './queues/deduplicated-consumer.ts';
 import { Enqueuer } from './queues/enqueue.ts';
+import { type Consumer, startNotificationWorker } from './queues/notification-worker.ts';
 import { startOperationWorker } from './queues/operation-worker.ts';
 import { relayOutbox } from './queues/outbox-relay.ts';
 import { Queues } from './queues/queues.ts';
@@ -19,6 +21,8 @@ import { Recurring } from './queues/recurring.ts';
 import { ReplayCounter } from './queues/replay-counter.ts';
 import { ResultWaiter } from './queues/result-waiter.ts';
 import { Submitter } from './queues/submit.ts';
+import { PostgresDedupStore } from './receiver/postgres-dedup-store.ts';
+import { RedisDedupStore } from './receiver/redis-dedup-store.ts';
 import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { Locks } from './store/locks.ts';
@@ -39,6 +43,8 @@ export interface ServiceOptions {
   role: Exclude<Role, 'migrate'>;
   log: Logger;
   operations?: readonly AnyOperation[];
+  /** More consumers of events, besides webhooks and alerts. */
+  consumers?: readonly Consumer[];
 }
 
 /** How often a worker looks for what the fast path missed, and for jobs that Redis lost: all that an idle system does. */
@@ -68,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 type Parts = ReturnType<typeof openParts>;
 
-function openParts({ config, role, log, operations: list = operations }: ServiceOptions) {
+function openParts({ config, role, log, operations: list = operations, consumers = [] }: ServiceOptions) {
   const instanceId = randomUUID();
   const prefix = hashTagOf(config.REDIS_PREFIX);
   const hitFailpoint = createFailpoints(config.SEMEL_FAILPOINTS);
@@ -110,6 +116,7 @@ function openParts({ config, role, log, operations: list = operations }: Service
     queues,
     results,
     registry: createRegistry(list),
+    consumers,
     close,
   };
 }
@@ -159,9 +166,38 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     log,
     task: () => ensureAuditPartitions(db),
   });
+  const notifications = startNotifications(parts, connection);
   const close = async () => {
-    await Promise.all([untilLost(redis, worker.close()), relay.stop(), reconciling.stop(), partitioning.stop()]);
+    const recurring = [relay, reconciling, partitioning];
+    await Promise.all([
+      untilLost(redis, worker.close()),
+      notifications.close(),
+      ...recurring.map((task) => task.stop()),
+    ]);
     connection.disconnect();
+  };
+  return { close };
+}
+
+/** What happens in Semel reaches the outside: events go to their groups of consumers. */
+function startNotifications(parts: Parts, connection: RedisClient): { close: () => Promise<void> } {
+  const { config, log, db, redis, prefix } = parts;
+  const leaseMs = config.LOCK_DURATION_MS;
+  const stores = {
+    redis: new RedisDedupStore({ redis, prefix: `${prefix}:consumed`, leaseMs }),
+    postgres: new PostgresDedupStore({ db, leaseMs }),
+    log,
+  };
+  const worker = startNotificationWorker({
+    db,
+    connection,
+    prefix,
+    consumers: parts.consumers.map((consumer) => deduplicate(consumer, stores)),
+    lockDurationMs: config.LOCK_DURATION_MS,
+    log,
+  });
+  const close = async () => {
+    await untilLost(redis, worker.close());
   };
   return { close };
 }

@@ -2,7 +2,14 @@ import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { Database } from '../store/database.ts';
 import { groupBy } from '../store/group-by.ts';
-import { claimOutbox, noteOutboxFailure, type OutboxRow, removeFromOutbox, returnToOutbox } from '../store/outbox.ts';
+import {
+  claimOutbox,
+  noteOutboxFailure,
+  type OutboxRow,
+  postponeInOutbox,
+  removeFromOutbox,
+  returnToOutbox,
+} from '../store/outbox.ts';
 import type { Queues } from './queues.ts';
 
 export interface RelayParts {
@@ -17,6 +24,8 @@ export interface RelayParts {
 const batchSize = 500;
 /** A row that Redis refuses this often is poison and is set aside for an operator. */
 const maxAttempts = 8;
+/** After this long without a word of its consumer, a job is added again. BullMQ ignores it if it is still there. */
+const unconsumedDelayMs = 15_000;
 /** Soon enough that the backlog moves at once when Redis is back, rare enough not to hammer. */
 const redisAwayDelayMs = 1_000;
 
@@ -29,24 +38,31 @@ export async function relayOutbox(parts: RelayParts): Promise<number> {
     const delivered = await deliver(parts, rows);
     moved += delivered.length;
     parts.hitFailpoint('relay.enqueued');
-    if (delivered.length > 0) await removeFromOutbox(parts.db, delivered);
+    await settleDelivered(parts, delivered);
     // What was refused has a later time of its own, so a full batch means that there is more.
     if (rows.length < batchSize) break;
   }
   return moved;
 }
 
-/** The ids of the rows that are in their queue now. */
-async function deliver(parts: RelayParts, rows: readonly OutboxRow[]): Promise<string[]> {
+async function settleDelivered({ db }: RelayParts, rows: readonly OutboxRow[]): Promise<void> {
+  const idsOf = (stays: boolean) => rows.filter((row) => row.stays === stays).map((row) => row.id);
+  const [stay, done] = [idsOf(true), idsOf(false)];
+  if (done.length > 0) await removeFromOutbox(db, done);
+  if (stay.length > 0) await postponeInOutbox(db, stay, unconsumedDelayMs);
+}
+
+/** The rows that are in their queue now. */
+async function deliver(parts: RelayParts, rows: readonly OutboxRow[]): Promise<OutboxRow[]> {
   const groups = groupBy(rows, (row) => row.queue);
   const delivered = await Promise.all([...groups.values()].map((group) => deliverGroup(parts, group)));
   return delivered.flat();
 }
 
-async function deliverGroup(parts: RelayParts, rows: readonly OutboxRow[]): Promise<string[]> {
+async function deliverGroup(parts: RelayParts, rows: readonly OutboxRow[]): Promise<readonly OutboxRow[]> {
   try {
     await parts.queues.add(rows[0]?.queue ?? '', rows.map(toDraft));
-    return rows.map((row) => row.id);
+    return rows;
   } catch (error) {
     if (!parts.isRedisReady()) {
       const ids = rows.map((row) => row.id);

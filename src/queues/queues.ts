@@ -2,6 +2,7 @@ import { type JobsOptions, Queue } from 'bullmq';
 import type { RedisClient } from '../store/redis.ts';
 
 export const operationsQueue = 'operations';
+export const notificationsQueue = 'notifications';
 
 /** What a job says. The request itself stays in Postgres, where the truth is. */
 export interface OperationJobData {

@@ -18,6 +18,14 @@ export class Recurring {
     this.#plan();
   }
 
+  /** Does not wait for the pause to end, unless a round is under way. */
+  wake(): void {
+    if (this.#timer === undefined || this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#current = this.#run();
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -27,6 +35,7 @@ export class Recurring {
   #plan(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
+      this.#timer = undefined;
       this.#current = this.#run();
     }, this.#pauseMs);
   }

@@ -13,6 +13,8 @@ export interface OutboxTable {
   next_attempt_at: Instant;
   quarantined_at: NullableInstant;
   last_error: string | null;
+  /** True: the row is removed by whoever consumes its job, and until then the job is added again and again. */
+  stays: Generated<boolean>;
   created_at: Instant;
 }
 
@@ -54,6 +56,13 @@ export async function claimOutbox(db: Database, limit: number): Promise<OutboxRo
 
 export async function removeFromOutbox(db: Database, ids: readonly string[]): Promise<void> {
   await sql`delete from outbox where id = any (${ids}::uuid[])`.execute(db);
+}
+
+/** The jobs of rows that stay are in Redis now. If Redis loses them, the relay adds them again after the pause. */
+export async function postponeInOutbox(db: Database, ids: readonly string[], delayMs: number): Promise<void> {
+  await sql`
+    update outbox set attempts = 0, next_attempt_at = now() + make_interval(secs => ${delayMs / 1000})
+    where id = any (${ids}::uuid[])`.execute(db);
 }
 
 /** Redis was away: that is not the rows' fault, so the attempt does not count. */

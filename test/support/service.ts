@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { startService } from '../../src/compose.ts';
 import { type Role, readConfig } from '../../src/config.ts';
 import type { AnyOperation } from '../../src/processors/define-operation.ts';
+import type { Consumer } from '../../src/queues/notification-worker.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { Api, testApiKey } from './api.ts';
 import { createTestDatabase, testRedisPrefix, testRedisUrl } from './stores.ts';
@@ -56,6 +57,7 @@ export async function startTestService(
     environment?: Record<string, string>;
     role?: Exclude<Role, 'migrate'>;
     operations?: readonly AnyOperation[];
+    consumers?: readonly Consumer[];
   } = {},
 ): Promise<TestService> {
   const stores = await openTestStores(options.environment);
@@ -78,10 +80,11 @@ export async function startServiceOn(
     environment?: Record<string, string>;
     role?: Exclude<Role, 'migrate'>;
     operations?: readonly AnyOperation[];
+    consumers?: readonly Consumer[];
   } = {},
 ) {
-  const { role = 'all', operations } = options;
+  const { role = 'all', operations, consumers } = options;
   const config = readConfig({ ...stores.environment, ...options.environment });
   const log = pino({ level: config.LOG_LEVEL });
-  return await startService({ config, role, log, ...(operations && { operations }) });
+  return await startService({ config, role, log, ...(operations && { operations }), ...(consumers && { consumers }) });
 }
