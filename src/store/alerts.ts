@@ -100,7 +100,10 @@ async function claimGathered(tx: DatabaseTransaction, messageId: string, timing:
 function toMail(alerts: AlertRow[]): AlertMail | undefined {
   const [first] = alerts;
   if (!first?.message_id) return undefined;
-  const sorted = alerts.toSorted((a, b) => a.created_at.getTime() - b.created_at.getTime());
+  // The same order in every attempt, so that it is the same mail.
+  const sorted = alerts.toSorted(
+    (a, b) => a.created_at.getTime() - b.created_at.getTime() || (a.event_id < b.event_id ? -1 : 1),
+  );
   return { messageId: first.message_id, attempts: first.attempts, alerts: sorted };
 }
 

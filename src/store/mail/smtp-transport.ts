@@ -19,11 +19,11 @@ export function openSmtpTransport(url: string, { timeoutMs }: { timeoutMs: numbe
       const conversation = new Conversation(url, timeoutMs);
       try {
         const response = await withDeadline(conversation.send(mail), timeoutMs, () => new Error('no answer in time'));
+        conversation.end();
         return { externalId: readServerId(response) };
       } catch (error) {
+        conversation.cut();
         throw toMailError(error, conversation.hasBegunData);
-      } finally {
-        conversation.close();
       }
     },
   };
@@ -65,7 +65,12 @@ class Conversation {
     });
   }
 
-  close(): void {
+  /** Takes leave, and does not wait for the answer. */
+  end(): void {
+    this.#connection.quit();
+  }
+
+  cut(): void {
     this.#connection.close();
   }
 

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openSmtpTransport } from '../../../src/store/mail/smtp-transport.ts';
+import { type Refusal, type SmtpSink, startSmtpSink } from './smtp-sink.ts';
+
+let sink: SmtpSink;
+
+beforeEach(async () => {
+  sink = await startSmtpSink();
+});
+
+afterEach(async () => {
+  await sink.close();
+});
+
+const message = {
+  from: 'Zoë of Semel <semel@example.com>',
+  to: 'ops@example.com',
+  subject: 'Ünusual subject',
+  text: 'One line\n.\nand a döt alone\n',
+  messageId: '<one.1@example.com>',
+};
+const send = (url = sink.url, timeoutMs = 10_000) => openSmtpTransport(url, { timeoutMs }).send(message);
+
+it('a mail arrives as it was written, and the server’s id comes back', async () => {
+  expect(await send()).toEqual({ externalId: 'queued as 1' });
+  expect(sink.mails).toHaveLength(1);
+  const [mail] = sink.mails;
+  expect(mail?.recipients).toEqual(['ops@example.com']);
+  expect(mail?.text.trimEnd()).toBe(message.text.trimEnd());
+  expect(Object.fromEntries(mail?.headers ?? [])).toMatchObject({
+    'message-id': '<one.1@example.com>',
+    to: 'ops@example.com',
+    subject: expect.stringMatching(/^=\?UTF-8\?/),
+    from: expect.stringMatching(/<semel@example\.com>$/),
+    'auto-submitted': 'auto-generated',
+  });
+});
+
+const certain: Refusal[] = [
+  { at: 'connect', code: 421 },
+  { at: 'mail', code: 451 },
+  { at: 'rcpt', code: 450 },
+  { at: 'rcpt', code: 550 },
+  { at: 'data', code: 452 },
+  { at: 'data', code: 554 },
+];
+
+it.each(certain)('a refusal (%o) is a certain "not sent", and the error names no address', async (refusal) => {
+  sink.refusals.push(refusal);
+  const error = await send().catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ name: 'MailError', outcome: 'not_sent' });
+  expect(error).toMatchObject('code' in refusal ? { responseCode: refusal.code } : {});
+  expect(String(error)).not.toContain('test@example.com');
+  expect(sink.mails).toEqual([]);
+});
+
+it.each(['connect', 'mail', 'rcpt'] as const)('a connection lost at %s is a certain "not sent"', async (at) => {
+  sink.refusals.push({ at, cut: true });
+  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent' });
+});
+
+it('a connection lost between the mail and the reply leaves the outcome unknown', async () => {
+  sink.refusals.push({ at: 'data', cut: true });
+  await expect(send()).rejects.toMatchObject({ outcome: 'unknown', responseCode: undefined });
+});
+
+it('a server that never replies to the mail leaves the outcome unknown, in time', async () => {
+  sink.beforeReply = () => new Promise(() => undefined);
+  await expect(send(sink.url, 300)).rejects.toMatchObject({ outcome: 'unknown' });
+});
+
+it('a server that never greets is given up in time, and nothing was sent', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  await expect(send(`smtp://127.0.0.1:${port}`, 300)).rejects.toMatchObject({ outcome: 'not_sent' });
+  silent.close();
+});
+
+it('nobody at the address is a certain "not sent"', async () => {
+  await sink.close();
+  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent' });
+});
+
+it('credentials that the server does not want are not dropped in silence', async () => {
+  await expect(send(sink.url.replace('//', '//user:secret@'))).rejects.toMatchObject({ outcome: 'not_sent' });
+  expect(sink.mails).toEqual([]);
+});
