@@ -1,6 +1,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
+import type { OperationHost } from '../processors/define-operation.ts';
 import type { Registry } from '../processors/registry.ts';
 import type { ReplayCounter } from '../queues/replay-counter.ts';
 import type { ResultWaiter } from '../queues/result-waiter.ts';
@@ -30,6 +31,8 @@ export interface ApiParts {
   submitter: Submitter;
   waiter: ResultWaiter;
   replayCounter: ReplayCounter;
+  /** createOperationHost(config). Without it, operations that need one are refused. */
+  operationHost?: OperationHost;
   log: Logger;
   waitSeconds: number;
   checkHealth: () => Promise<HealthReport>;

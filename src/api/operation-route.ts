@@ -8,6 +8,7 @@ import { type StoredResult, toStoredResult } from '../store/results.ts';
 import { type AnswerNotes, answerAccepted, answerSettled } from './answer.ts';
 import { type ApiContext, type ApiEnv, type ApiParts, headerOf } from './api-env.ts';
 import { readIdempotencyKey } from './idempotency-key.ts';
+import { admitNew, presentResult } from './operation-hooks.ts';
 import { effectOf } from './operation-view.ts';
 import { type Preferences, readPreferences } from './prefer.ts';
 import { parseJson, readJsonText, validate } from './read-json.ts';
@@ -33,6 +34,7 @@ export function operationRoute(
     if (recalled) return await answer(parts, c, recalled, { operation, preferences, text });
 
     const request = validate(operation.request, mergePath(parseJson(body), pathFields));
+    await admitNew(parts, identity, request);
     const submission = { ...identity, request, awaited: preferences.waitMs > 0 };
     const submitted = await parts.submitter.submit(submission);
     if (submitted.mismatch && operation.onMismatch === 'reject') throw await inconsistent(parts, submission, submitted);
@@ -58,7 +60,8 @@ async function answer(
   const notes: AnswerNotes = { replayed: submitted.duplicate, mismatch: submitted.mismatch, preferences };
   const answerFinally = async (result: StoredResult) => {
     if (!submitted.mismatch) parts.submitter.remember(submitted.scopedKey, result, text);
-    return answerSettled(c, submitted.duplicate ? await toReplay(parts, operation, result) : result, notes);
+    const shown = submitted.duplicate ? await toReplay(parts, operation, result) : result;
+    return answerSettled(c, presentResult(parts, operation, shown), notes);
   };
   if (submitted.kind === 'settled') return await answerFinally(submitted.result);
   if (submitted.duplicate && preferences.strict) throw inProgress(submitted.recordId);

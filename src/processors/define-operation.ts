@@ -21,6 +21,13 @@ export interface RecordGroup {
   ttlSeconds: number;
 }
 
+/** What an operation may ask of the API process that takes its requests and answers for it. */
+export interface OperationHost {
+  /** Throws unless webhooks may be sent to the URL. */
+  checkWebhookUrl: (url: string) => Promise<void>;
+  webhookSecretOf: (webhookId: string, version: number) => string;
+}
+
 interface OperationBase<Request> {
   name: string;
   request: z.ZodType<Request>;
@@ -29,6 +36,10 @@ interface OperationBase<Request> {
   onMismatch: 'reject' | 'replay';
   /** What a replay returns: the stored answer, or the resource as it is now, read by its id. */
   replay: 'stored' | ((db: Database, resourceId: string) => Promise<unknown>);
+  /** Asked before a new request is taken. It throws to refuse it, and then nothing is stored and the key stays free. */
+  admit?: (request: Request, host: OperationHost) => Promise<void>;
+  /** Adds to each answer what must not be stored: a pure function of the stored body, so that replays stay the same. */
+  present?: (body: unknown, host: OperationHost) => unknown;
   /** Names of what must not be worked on twice at a time, besides the record itself. */
   lock?: (request: Request) => readonly string[];
   /** Pauses before attempts 2, 3, …; the configured ones unless given. */
