@@ -21,6 +21,7 @@ const codes = {
   CURRENCY_MISMATCH: { status: 422, title: 'The accounts have different currencies' },
   ACCOUNT_NOT_FOUND: { status: 422, title: 'The account does not exist' },
   CUSTOMER_NOT_FOUND: { status: 422, title: 'The customer does not exist' },
+  WEBHOOK_URL_REFUSED: { status: 422, title: 'Nothing may be sent to this URL' },
   BALANCE_LIMIT: { status: 422, title: 'The balance would grow beyond what can be represented' },
   RATE_LIMITED: { status: 429, title: 'Too many requests' },
   INTERNAL: { status: 500, title: 'Something went wrong on our side' },

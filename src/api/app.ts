@@ -10,6 +10,7 @@ import { healthRoutes } from './routes/health.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { proposalRoutes } from './routes/proposals.ts';
 import { transferRoutes } from './routes/transfers.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 /** Every route of Semel, on one screen. */
 export function createApp(parts: ApiParts): Hono<ApiEnv> {
@@ -25,6 +26,7 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.route('/v1/transfers', transferRoutes(parts));
   app.route('/v1/customers', customerRoutes(parts));
   app.route('/v1/proposals', proposalRoutes(parts));
+  app.route('/v1/webhooks', webhookRoutes(parts));
   app.route('/v1/operations', operationRoutes(parts));
   return app;
 }

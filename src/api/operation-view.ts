@@ -21,6 +21,7 @@ const hrefs: Record<string, (id: string) => string> = {
   customer: (id) => `/v1/customers/${id}`,
   proposal: (id) => `/v1/proposals/${id}`,
   transfer: (id) => `/v1/transfers/${id}`,
+  webhook: (id) => `/v1/webhooks/${id}`,
 };
 
 /** An operation as its owner sees it. */

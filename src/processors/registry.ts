@@ -6,6 +6,7 @@ import { createProposal } from './proposals/create-proposal.ts';
 import { rejectProposal } from './proposals/reject-proposal.ts';
 import { submitProposal } from './proposals/submit-proposal.ts';
 import { createTransfer } from './transfers/create-transfer.ts';
+import { registerWebhook } from './webhooks/register-webhook.ts';
 
 /** Every operation that Semel knows. A test fails if a file with an operation is not listed. */
 export const operations: readonly AnyOperation[] = [
@@ -16,6 +17,7 @@ export const operations: readonly AnyOperation[] = [
   submitProposal,
   acceptProposal,
   rejectProposal,
+  registerWebhook,
 ];
 
 export type Registry = ReadonlyMap<string, AnyOperation>;

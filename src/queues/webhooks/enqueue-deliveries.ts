@@ -16,9 +16,13 @@ export async function enqueueDeliveries(db: Database, event: WebhookEvent): Prom
     );
 }
 
-/** To one webhook, whatever it has subscribed to. */
-export async function enqueueDelivery(db: Database, webhookId: string, event: WebhookEvent): Promise<void> {
-  await addDeliveries(db, [toDelivery(webhookId, event)]);
+/** A ping to one webhook, whatever it has subscribed to. Returns the id of its event. */
+export async function enqueueTestDelivery(db: Database, webhook: { id: string; client: string }): Promise<string> {
+  const id = uuidv7();
+  const data = { webhookId: webhook.id };
+  const event = { id, type: 'webhook.test', client: webhook.client, data, created_at: new Date() };
+  await addDeliveries(db, [toDelivery(webhook.id, event)]);
+  return id;
 }
 
 function toDelivery(webhookId: string, event: WebhookEvent) {
