@@ -25,6 +25,7 @@ describe('defaults', () => {
       HOST: '127.0.0.1',
       REDIS_PREFIX: 'semel',
       SEMEL_DATA_DIR: resolve('.semel'),
+      MAIL_FROM: 'Semel <no-reply@localhost>',
       RETRY_DELAYS_MS: [10_000, 30_000],
       LOCK_DURATION_MS: 8_000,
       RESULT_CACHE_TTL_SECONDS: 900,
@@ -87,6 +88,20 @@ describe('a malformed variable', () => {
     ['SEMEL_API_KEY', 'x'.repeat(257)],
     ['SEMEL_SECRET_KEY', 'thirty-one-characters-and-short'],
     ['SEMEL_ADMIN_PASSWORD', 'short'],
+    ['MAIL_URL', 'http://localhost:25'],
+    ['MAIL_URL', 'localhost:25'],
+    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'Semel <a@example.com>\r\nBcc: b@example.com'],
+    ['MAIL_FROM', 'Semel\r\nBcc: b@example.com\r\n <a@example.com>'],
+    ['MAIL_FROM', 'Semel <a@example.com>, b@example.com'],
+    ['MAIL_FROM', 'a@example.com, b@example.com'],
+    ['MAIL_FROM', `Semel <${'x'.repeat(250)}@example.com>`],
+    ['MAIL_FROM', `${'x'.repeat(1_000_000)} <a@example.com>`],
+    ['ALERT_MAIL_TO', 'nobody'],
+    ['ALERT_MAIL_TO', 'ops@example.com\r\nBcc: b@example.com'],
+    ['ALERT_MAIL_TO', 'ops@example.com\n'],
+    ['ALERT_MAIL_TO', 'a@example.com,b@example.com'],
+    ['ALERT_MAIL_TO', `${'x'.repeat(250)}@example.com`],
     ['RETRY_DELAYS_MS', 'soon'],
     ['RETRY_DELAYS_MS', '1000,,2000'],
     ['RETRY_DELAYS_MS', '1000,-5'],
@@ -166,5 +181,18 @@ describe('the stores', () => {
       REDIS_URL: 'rediss://:pass@cache.example',
     };
     expect(readConfig(config)).toMatchObject(config);
+  });
+});
+
+describe('mail', () => {
+  it.each(['ops@example.com', 'Semel <ops@example.com>', 'Zoë of Semel <a.b+c@mail.example.com>', 'a@localhost'])(
+    '%s may send',
+    (from) => {
+      expect(readConfig({ ...stores, MAIL_FROM: from }).MAIL_FROM).toBe(from);
+    },
+  );
+
+  it.each(['smtp://localhost', 'smtps://user:secret@mail.example:465'])('%s is a mail server', (url) => {
+    expect(readConfig({ ...stores, MAIL_URL: url }).MAIL_URL).toBe(url);
   });
 });
