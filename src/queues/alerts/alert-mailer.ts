@@ -41,7 +41,7 @@ const defaultTiming: AlertMailerTiming = {
 };
 
 export interface AlertMailer {
-  /** Sends what is due and returns how many alerts were told. Any number of mailers may run at once. */
+  /** Sends one mail, if one is due, and returns how many alerts it told. Any number of mailers may run at once. */
   runOnce(): Promise<number>;
 }
 
@@ -54,12 +54,8 @@ export function createAlertMailer({ to, timing, ...parts }: AlertMailerParts): A
   return {
     runOnce: async () => {
       if (to === undefined) return 0;
-      let told = 0;
-      for (;;) {
-        const mail = await claimAlertMail(parts.db, newMessageId(parts.from), limits);
-        if (!mail || !(await sendAlertMail({ ...parts, to }, mail, limits))) return told;
-        told += mail.alerts.length;
-      }
+      const mail = await claimAlertMail(parts.db, newMessageId(parts.from), limits);
+      return mail && (await sendAlertMail({ ...parts, to }, mail, limits)) ? mail.alerts.length : 0;
     },
   };
 }

@@ -17,8 +17,8 @@ export interface MailTransport {
   send(message: MailMessage): Promise<{ externalId: string }>;
 }
 
-/** No attempt to send takes longer than this: the mail server gets this long for the whole conversation. */
-export const sendTimeoutMs = 30_000;
+/** The mail server gets this long for the whole conversation: less than a shutdown waits for what is in hand. */
+export const sendTimeoutMs = 20_000;
 
 /** Without MAIL_URL, mail is kept as files under the data folder. */
 export function openMailTransport(config: Pick<Config, 'MAIL_URL' | 'SEMEL_DATA_DIR'>): MailTransport {

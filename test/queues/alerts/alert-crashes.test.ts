@@ -62,7 +62,8 @@ it('a process killed after the server took the mail leads to the same mail with 
   await queueAll(stores.db, failOperations(1));
   expect(await mailerFor(stores.db, sink.url).runOnce()).toBe(0);
   await endLease();
-  expect(await mailerFor(stores.db, sink.url).runOnce()).toBe(4);
+  expect(await mailerFor(stores.db, sink.url).runOnce()).toBe(3);
+  expect(await mailerFor(stores.db, sink.url).runOnce()).toBe(1);
   expect(sink.mails).toHaveLength(3);
   const [first, again, next] = sink.mails;
   expect(again?.headers.get('message-id')).toBe(first?.headers.get('message-id'));

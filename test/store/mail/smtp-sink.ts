@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { SMTPServer, type SMTPServerSession } from 'smtp-server';
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
 import { parseMail, type ReceivedMail } from './parse-mail.ts';
 
 type Step = 'connect' | 'mail' | 'rcpt' | 'data';
@@ -21,7 +21,7 @@ export interface SmtpSink {
 }
 
 /** A mail server on loopback that takes everything, unless it is told otherwise. */
-export async function startSmtpSink({ port = 0 }: { port?: number } = {}): Promise<SmtpSink> {
+export async function startSmtpSink(options: { port?: number; more?: SMTPServerOptions } = {}): Promise<SmtpSink> {
   const meet = (at: Step, session: SMTPServerSession, done: (error?: Error) => void) => {
     const [next] = sink.refusals;
     if (next?.at !== at) return done();
@@ -53,9 +53,10 @@ export async function startSmtpSink({ port = 0 }: { port?: number } = {}): Promi
       };
       take().catch(done);
     },
+    ...options.more,
   });
   server.on('error', () => undefined);
-  await once(server.listen(port, '127.0.0.1'), 'listening');
+  await once(server.listen(options.port ?? 0, '127.0.0.1'), 'listening');
   const { port: taken } = server.server.address() as AddressInfo;
   const sink: SmtpSink = {
     url: `smtp://127.0.0.1:${taken}`,

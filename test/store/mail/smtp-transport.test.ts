@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openSmtpTransport } from '../../../src/store/mail/smtp-transport.ts';
 import { type Refusal, type SmtpSink, startSmtpSink } from './smtp-sink.ts';
@@ -87,4 +88,24 @@ it('nobody at the address is a certain "not sent"', async () => {
 it('credentials that the server does not want are not dropped in silence', async () => {
   await expect(send(sink.url.replace('//', '//user:secret@'))).rejects.toMatchObject({ outcome: 'not_sent' });
   expect(sink.mails).toEqual([]);
+});
+
+it('credentials of the URL log in, and wrong ones are a certain "not sent"', async () => {
+  await sink.close();
+  const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _session, done) =>
+    username === 'semel' && password === 'p@ss' ? done(null, { user: username }) : done(new Error('wrong'));
+  sink = await startSmtpSink({ more: { disabledCommands: ['STARTTLS'], onAuth } });
+  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent', responseCode: 530 });
+  await expect(send(sink.url.replace('//', '//semel:wrong@'))).rejects.toMatchObject({ responseCode: 535 });
+  await send(sink.url.replace('//', '//semel:p%40ss@'));
+  expect(sink.mails).toHaveLength(1);
+});
+
+it('a server that offers TLS with a certificate nobody vouches for gets nothing', async () => {
+  await sink.close();
+  sink = await startSmtpSink({ more: { disabledCommands: ['AUTH'] } });
+  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent' });
+  expect(sink.mails).toEqual([]);
+  await send(`${sink.url}?tls.rejectUnauthorized=false`);
+  expect(sink.mails).toHaveLength(1);
 });
