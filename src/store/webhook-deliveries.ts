@@ -43,7 +43,7 @@ export interface ClaimedDelivery {
   oldest_signing_version: number;
 }
 
-/** Adds what is not there yet. A webhook that was deleted or disabled meanwhile gets nothing. */
+/** Adds what is not there yet. A webhook that is deleted or disabled meanwhile gets nothing: the lock makes one wait. */
 export async function addDeliveries(db: Database, deliveries: readonly NewDelivery[]): Promise<void> {
   await sql`
     insert into webhook_deliveries (id, webhook_id, event_id, type, body)
@@ -51,7 +51,7 @@ export async function addDeliveries(db: Database, deliveries: readonly NewDelive
     from jsonb_to_recordset(${JSON.stringify(deliveries)}::jsonb)
       as r (id uuid, webhook_id uuid, event_id text, type text, body text)
     join webhooks w on w.id = r.webhook_id and w.disabled_at is null
-    for key share of w
+    for share of w
     on conflict (webhook_id, event_id) do nothing`.execute(db);
 }
 
@@ -117,25 +117,25 @@ export async function noteFailedAttempt(db: Database, claimed: ClaimedDelivery, 
     where id = ${claimed.webhook_id}::uuid and failing_since is null`.execute(db);
 }
 
-/** Gives up what is still to be sent to a webhook, and disables it. With `failingForMs`, only if it has failed for so long. */
+/** Disables a webhook and gives up what is still to be sent to it. With `failingForMs`, only if it has failed for so long. */
 export async function disableWebhook(
   db: Database,
   webhookId: string,
   { reason, failingForMs = 0 }: { reason: string; failingForMs?: number },
 ): Promise<boolean> {
-  const result = await sql`
-    with disabled as (
+  return await db.transaction().execute(async (tx) => {
+    const disabled = await sql`
       update webhooks set disabled_at = now(), disabled_reason = ${reason}
       where id = ${webhookId}::uuid and disabled_at is null
         and failing_since <= now() - make_interval(secs => ${failingForMs / 1000})
-      returning id
-    ), given_up as (
-      update webhook_deliveries d set status = 'FAILED', next_attempt_at = null,
-        last_error = coalesce(d.last_error, ${reason})
-      from disabled where d.webhook_id = disabled.id and d.status = 'PENDING'
-    )
-    select id from disabled`.execute(db);
-  return result.rows.length > 0;
+      returning id`.execute(tx);
+    if (disabled.rows.length === 0) return false;
+    // A statement of its own: it sees what was added while the one before waited for its lock.
+    await sql`
+      update webhook_deliveries set status = 'FAILED', next_attempt_at = null, last_error = coalesce(last_error, ${reason})
+      where webhook_id = ${webhookId}::uuid and status = 'PENDING'`.execute(tx);
+    return true;
+  });
 }
 
 /** Newest first. `before` is the last id of the page before. */
