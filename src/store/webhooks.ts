@@ -64,11 +64,7 @@ export async function listSubscribers(db: Database, client: string, type: string
 
 /** Its deliveries go with it. False if there is none. */
 export async function deleteWebhook(db: Database, client: string, id: string): Promise<boolean> {
-  const deleted = await db
-    .deleteFrom('webhooks')
-    .where('id', '=', id)
-    .where('client', '=', client)
-    .executeTakeFirst();
+  const deleted = await db.deleteFrom('webhooks').where('id', '=', id).where('client', '=', client).executeTakeFirst();
   return deleted.numDeletedRows > 0n;
 }
 
