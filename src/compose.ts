@@ -10,6 +10,8 @@ import { createFailpoints } from './failpoints.ts';
 import type { AnyOperation } from './processors/define-operation.ts';
 import { createEngine } from './processors/engine.ts';
 import { createRegistry, operations } from './processors/registry.ts';
+import { createAlertMailer } from './queues/alerts/alert-mailer.ts';
+import { queueAlert } from './queues/alerts/queue-alert.ts';
 import { deduplicate } from './queues/deduplicated-consumer.ts';
 import { Enqueuer } from './queues/enqueue.ts';
 import { type Consumer, startNotificationWorker } from './queues/notification-worker.ts';
@@ -21,11 +23,15 @@ import { Recurring } from './queues/recurring.ts';
 import { ReplayCounter } from './queues/replay-counter.ts';
 import { ResultWaiter } from './queues/result-waiter.ts';
 import { Submitter } from './queues/submit.ts';
+import { enqueueDeliveries } from './queues/webhooks/enqueue-deliveries.ts';
+import { createOperationHost } from './queues/webhooks/operation-host.ts';
+import { createWebhookPump } from './queues/webhooks/pump.ts';
 import { PostgresDedupStore } from './receiver/postgres-dedup-store.ts';
 import { RedisDedupStore } from './receiver/redis-dedup-store.ts';
 import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { Locks } from './store/locks.ts';
+import { openMailTransport } from './store/mail/mail-transport.ts';
 import { ensureAuditPartitions } from './store/migrate.ts';
 import { hashTagOf, openRedis, type RedisClient } from './store/redis.ts';
 import { Results } from './store/results.ts';
@@ -47,8 +53,14 @@ export interface ServiceOptions {
   consumers?: readonly Consumer[];
 }
 
-/** How often a worker looks for what the fast path missed, and for jobs that Redis lost: all that an idle system does. */
-export const pausesMs = { relay: 2_000, reconcile: 4_000, partition: 12 * 3_600_000 };
+/** How often a worker looks for what is to be done without being told. It is all that an idle system does. */
+export const pausesMs = {
+  relay: 2_000,
+  reconcile: 4_000,
+  webhooks: 5_000,
+  alerts: 5_000,
+  partition: 12 * 3_600_000,
+};
 
 /** The composition root: the only place that opens Postgres, Redis, queues and workers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -188,18 +200,39 @@ function startNotifications(parts: Parts, connection: RedisClient): { close: () 
     postgres: new PostgresDedupStore({ db, leaseMs }),
     log,
   };
+  const pump = createWebhookPump({ db, log, config });
+  const pumping = new Recurring({ name: 'webhooks', pauseMs: pausesMs.webhooks, log, task: () => pump.runOnce() });
+  const mailing = startAlertMails(parts);
+  const webhooks: Consumer = {
+    group: 'webhooks',
+    consume: async (event) => {
+      await enqueueDeliveries(db, event);
+      pumping.wake();
+    },
+  };
+  const alerts: Consumer = { group: 'alerts', consume: (event) => queueAlert(db, event, config.ALERT_MAIL_TO) };
   const worker = startNotificationWorker({
     db,
     connection,
     prefix,
-    consumers: parts.consumers.map((consumer) => deduplicate(consumer, stores)),
+    consumers: [webhooks, alerts, ...parts.consumers].map((consumer) => deduplicate(consumer, stores)),
     lockDurationMs: config.LOCK_DURATION_MS,
     log,
   });
   const close = async () => {
     await untilLost(redis, worker.close());
+    await Promise.all([pumping.stop(), mailing?.stop()]);
+    await pump.drain();
   };
   return { close };
+}
+
+/** Nobody to tell, nothing to look for. */
+function startAlertMails({ config, db, log }: Parts): Recurring | undefined {
+  const { ALERT_MAIL_TO: to, MAIL_FROM: from } = config;
+  if (to === undefined) return undefined;
+  const mailer = createAlertMailer({ db, transport: openMailTransport(config), from, to, log });
+  return new Recurring({ name: 'alert mails', pauseMs: pausesMs.alerts, log, task: () => mailer.runOnce() });
 }
 
 async function startApi(parts: Parts): Promise<HttpServer> {
@@ -217,6 +250,7 @@ async function startApi(parts: Parts): Promise<HttpServer> {
     replayCounter,
     log,
     waitSeconds: config.WAIT_SECONDS,
+    operationHost: createOperationHost(config),
     checkHealth: () => checkHealth({ db, redis, queues, dataDir: config.SEMEL_DATA_DIR }),
     consumeRateLimit: createRateLimit(redis, { prefix, perMinute: config.RATE_LIMIT_PER_MINUTE }),
   });

@@ -6,7 +6,7 @@ import { testApiKey } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { allSettled, judge } from '../support/judge.ts';
 import { type ServiceProcess, startProcess } from '../support/processes.ts';
-import { openTestDatabase } from '../support/service.ts';
+import { openTestDatabase, testDataDir } from '../support/service.ts';
 import { type PrivateServer, startPrivatePostgres, testRedisPrefix, testRedisUrl } from '../support/stores.ts';
 
 let postgres: PrivateServer;
@@ -21,7 +21,7 @@ beforeAll(async () => {
     REDIS_URL: testRedisUrl(),
     REDIS_PREFIX: testRedisPrefix(),
     SEMEL_API_KEY: testApiKey,
-    SEMEL_DATA_DIR: '/tmp',
+    SEMEL_DATA_DIR: testDataDir(),
     PORT: '0',
     LOCK_DURATION_MS: '1500',
   };

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/config.ts';
 import { relayOutbox } from '../../src/queues/outbox-relay.ts';
 import { Queues } from '../../src/queues/queues.ts';
 import { Reconciler } from '../../src/queues/reconciler.ts';
+import { createWebhookPump } from '../../src/queues/webhooks/pump.ts';
 import { hashTagOf, openRedis, type RedisClient } from '../../src/store/redis.ts';
 import { eventually } from '../support/eventually.ts';
 import { openTestStores, type TestStores } from '../support/service.ts';
@@ -34,7 +35,7 @@ afterAll(async () => {
   await stores.close();
 });
 
-it('an idle worker asks Postgres 45 times a minute: one small query for each round of relay and reconciler', async () => {
+it('an idle worker asks Postgres 57 times a minute: one small query for each round of relay, reconciler and webhooks', async () => {
   const prefix = hashTagOf(stores.environment.REDIS_PREFIX ?? '');
   const parts = {
     db: stores.db.withPlugin(counting),
@@ -53,5 +54,9 @@ it('an idle worker asks Postgres 45 times a minute: one small query for each rou
   };
   const perRelay = await count(() => relayOutbox(parts));
   const perReconcile = await count(() => reconciler.reconcile());
-  expect((60_000 / pausesMs.relay) * perRelay + (60_000 / pausesMs.reconcile) * perReconcile).toBe(45);
+  const pump = createWebhookPump({ db: parts.db, log: parts.log, config: readConfig(stores.environment) });
+  const perPump = await count(() => pump.runOnce());
+  const perMinute = (pauseMs: number, queries: number) => (60_000 / pauseMs) * queries;
+  const { relay, reconcile, webhooks } = pausesMs;
+  expect(perMinute(relay, perRelay) + perMinute(reconcile, perReconcile) + perMinute(webhooks, perPump)).toBe(57);
 });

@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { pino } from 'pino';
+import { inject } from 'vitest';
 import { startService } from '../../src/compose.ts';
 import { type Role, readConfig } from '../../src/config.ts';
 import type { AnyOperation } from '../../src/processors/define-operation.ts';
@@ -28,7 +31,7 @@ export async function openTestStores(environment: Record<string, string> = {}): 
       REDIS_URL: testRedisUrl(),
       REDIS_PREFIX: testRedisPrefix(),
       SEMEL_API_KEY: testApiKey,
-      SEMEL_DATA_DIR: '/tmp',
+      SEMEL_DATA_DIR: testDataDir(),
       PORT: '0',
       LOG_LEVEL: 'silent',
       ...environment,
@@ -39,6 +42,11 @@ export async function openTestStores(environment: Record<string, string> = {}): 
       await database.drop();
     },
   };
+}
+
+/** A folder of the caller's own, deleted with all others at the end of the run. */
+export function testDataDir(): string {
+  return join(inject('runDir'), `data-${randomBytes(6).toString('hex')}`);
 }
 
 export function openTestDatabase(url: string): Database {

@@ -9,6 +9,7 @@ import * as proposals from './0007_proposals.ts';
 import * as dedup from './0008_dedup.ts';
 import * as webhooks from './0009_webhooks.ts';
 import * as alerts from './0010_alerts.ts';
+import * as notifications from './0011_notifications.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -22,4 +23,5 @@ export const migrations: Record<string, Migration> = {
   '0008_dedup': dedup,
   '0009_webhooks': webhooks,
   '0010_alerts': alerts,
+  '0011_notifications': notifications,
 };
