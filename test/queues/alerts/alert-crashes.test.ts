@@ -73,6 +73,22 @@ it('a process killed after the server took the mail leads to the same mail with 
   expect(next?.headers.get('subject')).toBe('1 operation failed');
 });
 
+it('of many mailers that find a dead one’s mail, one sends it', async () => {
+  const mailers = Array.from({ length: 5 }, () => mailerFor(stores.db, sink.url));
+  for (let round = 1; round <= 10; round += 1) {
+    await queueAll(stores.db, failOperations(20));
+    void mailerFor(stores.db, goneBefore).runOnce();
+    await eventually(async () => {
+      expect((await listAlerts(stores.db)).filter((alert) => alert.status === 'SENDING')).toHaveLength(20);
+    });
+    await endLease();
+    const told = await Promise.all(mailers.map((mailer) => mailer.runOnce()));
+    expect(told.toSorted((a, b) => a - b)).toEqual([0, 0, 0, 0, 20]);
+  }
+  expect(new Set(messageIds()).size).toBe(10);
+  expect(sink.mails).toHaveLength(10);
+});
+
 it('a connection lost between the mail and the reply leads to the same Message-ID again', async () => {
   await queueAll(stores.db, failOperations(2));
   sink.refusals.push({ at: 'data', cut: true });
