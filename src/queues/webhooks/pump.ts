@@ -32,8 +32,8 @@ const maxInFlight = 40;
 const maxPerWebhook = 10;
 /** How long a round waits for outcomes before it leaves them alone and lets the next round look for what is new. */
 const patienceMs = 1_000;
-/** A round ends then, even if more is due, so that a shutdown does not wait for a long backlog. */
-const maxRoundMs = 5_000;
+/** A round ends then, even if more is due: a shutdown waits for it, and has 25 seconds by default. */
+const maxRoundMs = 10_000;
 
 /** Sends what is due. Any number of pumps may run, in one process or many. */
 export function createWebhookPump({ db, log, config, guard: givenGuard }: WebhookPumpParts): WebhookPump {
@@ -45,7 +45,10 @@ export function createWebhookPump({ db, log, config, guard: givenGuard }: Webhoo
 
   const start = (claimed: ClaimedDelivery) => {
     const attempt = attemptDelivery(context, claimed).catch((error: unknown) => {
-      log.warn({ err: error, deliveryId: claimed.id }, 'the outcome of a webhook delivery could not be noted');
+      log.warn(
+        { err: error, deliveryId: claimed.id },
+        'a webhook delivery could not be attempted, or its outcome not noted',
+      );
     });
     const tracked = attempt.finally(() => inFlight.delete(tracked));
     inFlight.set(tracked, claimed.webhook_id);
@@ -66,7 +69,10 @@ export function createWebhookPump({ db, log, config, guard: givenGuard }: Webhoo
       // Nothing more is due, and nothing was left out because there was no room for it.
       const isEmpty = claimed.length === 0 && limit > 0 && busy.length === 0;
       const attempts = [...inFlight.keys()];
-      const ended = await endsWithin(isEmpty ? Promise.all(attempts) : Promise.race(attempts), patienceMs);
+      // None is left if the last ones ended during the claim: then there is room again, and nothing to wait for.
+      const ended =
+        attempts.length === 0 ||
+        (await endsWithin(isEmpty ? Promise.all(attempts) : Promise.race(attempts), patienceMs));
       if (isEmpty || !ended || Date.now() >= endMs) return started;
     }
   };
