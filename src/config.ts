@@ -38,13 +38,13 @@ const commaSeparated = <T>(item: z.ZodType<T, string>) =>
 /** An address on its own. The cap comes before the pattern, and there is no room for a line break in it. */
 const mailAddress = z
   .string()
-  .max(254, 'must have at most 254 characters')
+  .max(254, { abort: true, error: 'must have at most 254 characters' })
   .regex(/^[^\s@<>(),:;"\\[\]\p{Cc}]+@[^\s@<>(),:;"\\[\]\p{Cc}]+$/u, 'must be an address such as ops@example.com');
 
 /** `Name <address>` or an address on its own. Quotes and commas are out: they make other addresses of it. */
 const mailbox = z
   .string()
-  .max(400, 'must have at most 400 characters')
+  .max(400, { abort: true, error: 'must have at most 400 characters' })
   .regex(/^[^<>(),:;"\\@\p{Cc}\p{Zl}\p{Zp}]* <[^<>]+>$|^[^\s<>]+$/u, 'must be an address or Name <address>')
   .refine((value) => mailAddress.safeParse(/<(.*)>$/.exec(value)?.[1] ?? value).success, {
     message: 'must be an address or Name <address>, the address with at most 254 characters',
