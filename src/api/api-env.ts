@@ -31,8 +31,7 @@ export interface ApiParts {
   submitter: Submitter;
   waiter: ResultWaiter;
   replayCounter: ReplayCounter;
-  /** createOperationHost(config). Without it, operations that need one are refused. */
-  operationHost?: OperationHost;
+  operationHost: OperationHost;
   log: Logger;
   waitSeconds: number;
   checkHealth: () => Promise<HealthReport>;

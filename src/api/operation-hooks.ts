@@ -1,5 +1,4 @@
-import { AppError } from '../errors.ts';
-import type { AnyOperation, OperationHost } from '../processors/define-operation.ts';
+import type { AnyOperation } from '../processors/define-operation.ts';
 import { listRecords } from '../store/record-queries.ts';
 import type { StoredResult } from '../store/results.ts';
 import type { ApiParts } from './api-env.ts';
@@ -16,7 +15,7 @@ export async function admitNew(parts: ApiParts, identity: Identity, request: unk
   const { operation } = identity;
   if (!operation.admit) return;
   try {
-    await operation.admit(request, hostOf(parts));
+    await operation.admit(request, parts.operationHost);
   } catch (error) {
     if (!(await isTaken(parts, identity))) throw error;
   }
@@ -25,7 +24,7 @@ export async function admitNew(parts: ApiParts, identity: Identity, request: unk
 /** The result as the client sees it, with what is not stored. */
 export function presentResult(parts: ApiParts, operation: AnyOperation, result: StoredResult): StoredResult {
   if (!operation.present || result.status !== 'SUCCEEDED' || result.responseBody === null) return result;
-  const shown = operation.present(JSON.parse(result.responseBody), hostOf(parts));
+  const shown = operation.present(JSON.parse(result.responseBody), parts.operationHost);
   return { ...result, responseBody: JSON.stringify(shown) };
 }
 
@@ -34,9 +33,4 @@ async function isTaken(parts: ApiParts, { client, subClient, operation, key }: I
   const filter = { operation: operation.name, key };
   const [record] = await listRecords(parts.db, { client, subClient }, filter, { limit: 1, before: undefined });
   return record !== undefined && (record.expires_at === null || record.expires_at > new Date());
-}
-
-export function hostOf(parts: ApiParts): OperationHost {
-  if (!parts.operationHost) throw new AppError('UNAVAILABLE', 'This process does not take such requests.');
-  return parts.operationHost;
 }

@@ -7,7 +7,6 @@ import { listDeliveries } from '../../store/webhook-deliveries.ts';
 import { deleteWebhook, findWebhook, listWebhooks, rotateSecret } from '../../store/webhooks.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
 import { jsonResponse } from '../json-response.ts';
-import { hostOf } from '../operation-hooks.ts';
 import { operationRoute } from '../operation-route.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
@@ -53,10 +52,9 @@ export function webhookRoutes(parts: ApiParts): Hono<ApiEnv> {
     })
     .post('/:id/rotate-secret', async (c) => {
       const { client } = c.get('caller');
-      const host = hostOf(parts);
       const webhook =
         (await rotateSecret(parts.db, { client, id: readId(c) }, { overlapMs, maxSigning })) ?? notFound();
-      return jsonResponse(c, { secret: host.webhookSecretOf(webhook.id, webhook.secret_version) });
+      return jsonResponse(c, { secret: parts.operationHost.webhookSecretOf(webhook.id, webhook.secret_version) });
     });
 }
 
