@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type DedupStore, LruDedupStore } from '../../src/index.ts';
 
 type Method = 'take' | 'finish' | 'release';
@@ -20,9 +21,11 @@ export class BrokenStore implements DedupStore {
     this.#faults.set(method, { fault, times });
   }
 
-  mend(): void {
+  /** Resolves when what was hanging has come through. */
+  async mend(): Promise<void> {
     this.#faults.clear();
     for (const goOn of this.#waiting.splice(0)) goOn();
+    await setImmediate();
   }
 
   async take(...args: Parameters<DedupStore['take']>) {
