@@ -43,6 +43,19 @@ it('100 identical requests at once over two APIs and two workers are one transfe
   expect((await apiAt(0).get(`/v1/operations/${records[0]?.id}`)).body.replays).toBeLessThanOrEqual(99);
 });
 
+it('two APIs that see a key for the first time at the same moment still make one record of it', async () => {
+  const [from, to] = [await apiAt(0).openAccount(1_000), await apiAt(1).openAccount(0)];
+  const body = { fromAccountId: from, toAccountId: to, amount: 1 };
+  // The moment in which both look and neither finds is short, so it is sought again and again.
+  const rounds = 40;
+  for (let round = 0; round < rounds; round += 1) {
+    const key = randomUUID();
+    const answers = await Promise.all([0, 1].map((index) => apiAt(index).post('/v1/transfers', body, { key })));
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+  }
+  expect(await apiAt(0).balanceOf(to)).toBe(rounds);
+});
+
 it('many keys sent in opposite orders to two APIs at once neither deadlock nor run twice', async () => {
   const [from, to] = [await apiAt(0).openAccount(10_000), await apiAt(0).openAccount(0)];
   const keys = Array.from({ length: 150 }, () => randomUUID());
