@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import type { RecordRow, RecordStatus } from './records.ts';
 
@@ -32,6 +33,8 @@ export async function listRecords(
   let query = db
     .selectFrom('records')
     .selectAll()
+    // The expression of the index records_listing.
+    .where(sql<string>`client || '@' || sub_client`, '=', `${scope.client}@${scope.subClient}`)
     .where('client', '=', scope.client)
     .where('sub_client', '=', scope.subClient);
   if (filter.status) query = query.where('status', '=', filter.status);

@@ -30,9 +30,10 @@ async function createSubmit(db: Kysely<unknown>): Promise<void> {
         select id, client, sub_client, operation, key, fingerprint, request, 'QUEUED', p_generation
         from unnest(p_rows) r
         -- A key that is known already is left out: the insert would wait for whoever is at work on its record.
-        where not exists (
-          select 1 from records s where s.client = r.client and s.sub_client = r.sub_client
-            and s.operation = r.operation and s.key = r.key)
+        -- Not as "not exists", which may become a join that reads the whole index.
+        where (
+          select s.id from records s where s.client = r.client and s.sub_client = r.sub_client
+            and s.operation = r.operation and s.key = r.key limit 1) is null
         order by client, sub_client, operation, key
         on conflict (client, sub_client, operation, key) do nothing
         returning id
@@ -77,8 +78,10 @@ async function createSubmit(db: Kysely<unknown>): Promise<void> {
       return query
         select true, s from records s where s.id = any (v_created)
         union all
-        select false, s from unnest(v_rows) r
-        join records s on s.client = r.client and s.sub_client = r.sub_client and s.operation = r.operation and s.key = r.key
+        select false, s.record from unnest(v_rows) r
+        cross join lateral (
+          select k as record from records k where k.client = r.client and k.sub_client = r.sub_client
+            and k.operation = r.operation and k.key = r.key limit 1) s
         where r.id <> all (v_created);
     end $$`.execute(db);
 }
