@@ -101,7 +101,9 @@ export class Submitter {
 
   /** Keeps an answer in memory, with the text of its request, so that a retry to this process costs next to nothing. */
   remember(scopedKey: string, result: StoredResult, text?: string): void {
-    if (isCacheable(result)) this.#remembered.set(scopedKey, { result, text });
+    if (!isCacheable(result)) return;
+    const known = this.#remembered.peek(scopedKey);
+    if (known?.result !== result || known.text !== text) this.#remembered.set(scopedKey, { result, text });
   }
 
   /** The answer to a request that is the same, letter by letter, as one that was answered: it need not even be parsed. */
