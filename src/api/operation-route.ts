@@ -37,6 +37,8 @@ export function operationRoute(
     await admitNew(parts, identity, request);
     const submission = { ...identity, request, awaited: preferences.waitMs > 0 };
     const submitted = await parts.submitter.submit(submission);
+    const { recordId: operationId, duplicate } = submitted;
+    parts.log.debug({ requestId: c.get('requestId'), operationId, operation: operation.name, duplicate }, 'submitted');
     if (submitted.mismatch && operation.onMismatch === 'reject') throw await inconsistent(parts, submission, submitted);
     return await answer(parts, c, submitted, { operation, preferences, text });
   };

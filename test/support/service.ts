@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { inject } from 'vitest';
 import { startService } from '../../src/compose.ts';
 import { type Role, readConfig } from '../../src/config.ts';
@@ -19,6 +19,14 @@ export interface TestStores {
 
 export interface TestService extends TestStores {
   api: Api;
+}
+
+export interface TestServiceOptions {
+  environment?: Record<string, string>;
+  role?: Exclude<Role, 'migrate'>;
+  operations?: readonly AnyOperation[];
+  consumers?: readonly Consumer[];
+  log?: Logger;
 }
 
 /** A database and a Redis prefix of the caller's own. */
@@ -60,14 +68,7 @@ export function openTestDatabase(url: string): Database {
 }
 
 /** A service inside the test's own process, for tests that bring their own operations or look at the inside. */
-export async function startTestService(
-  options: {
-    environment?: Record<string, string>;
-    role?: Exclude<Role, 'migrate'>;
-    operations?: readonly AnyOperation[];
-    consumers?: readonly Consumer[];
-  } = {},
-): Promise<TestService> {
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const stores = await openTestStores(options.environment);
   const service = await startServiceOn(stores, options);
   const api = new Api(service.url ?? '');
@@ -82,17 +83,9 @@ export async function startTestService(
   };
 }
 
-export async function startServiceOn(
-  stores: TestStores,
-  options: {
-    environment?: Record<string, string>;
-    role?: Exclude<Role, 'migrate'>;
-    operations?: readonly AnyOperation[];
-    consumers?: readonly Consumer[];
-  } = {},
-) {
+export async function startServiceOn(stores: TestStores, options: TestServiceOptions = {}) {
   const { role = 'all', operations, consumers } = options;
   const config = readConfig({ ...stores.environment, ...options.environment });
-  const log = pino({ level: config.LOG_LEVEL });
+  const log = options.log ?? pino({ level: config.LOG_LEVEL });
   return await startService({ config, role, log, ...(operations && { operations }), ...(consumers && { consumers }) });
 }
