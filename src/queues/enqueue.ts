@@ -13,6 +13,8 @@ export interface Enqueueing {
   job: JobDraft;
 }
 
+/** The relay leaves a new row to the fast path for this long. */
+export const relayAfterMs = 2_000;
 /** How long the fast path may take. After that the relay brings the job, and the client gets its 202. */
 const enqueueTimeoutMs = 1_000;
 

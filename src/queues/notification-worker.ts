@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts';
 import { type EventRow, findEvent } from '../store/events.ts';
 import { removeFromOutbox } from '../store/outbox.ts';
 import type { RedisClient } from '../store/redis.ts';
-import { notificationsQueue } from './queues.ts';
+import { notificationsQueue, takeoverOptions } from './queues.ts';
 
 /** What a group of consumers does with an event. It is called again if it fails, and not again once it succeeded. */
 export interface Consumer {
@@ -41,9 +41,7 @@ export function startNotificationWorker(parts: NotificationParts): Worker {
       connection: parts.connection,
       prefix: parts.prefix,
       concurrency,
-      lockDuration: parts.lockDurationMs,
-      stalledInterval: Math.ceil(parts.lockDurationMs / 5),
-      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      ...takeoverOptions(parts.lockDurationMs),
     },
   );
   worker.on('error', (error) => parts.log.warn({ err: error }, 'notification worker'));

@@ -4,7 +4,7 @@ import type { HitFailpoint } from '../failpoints.ts';
 import type { Engine } from '../processors/engine.ts';
 import { runOperation } from '../processors/run-operation.ts';
 import type { RedisClient } from '../store/redis.ts';
-import { jobOptions, type OperationJobData, operationsQueue } from './queues.ts';
+import { jobOptions, type OperationJobData, operationsQueue, takeoverOptions } from './queues.ts';
 
 export interface WorkerParts {
   engine: Engine;
@@ -25,11 +25,7 @@ export function startOperationWorker(parts: WorkerParts): Worker {
     connection: parts.connection,
     prefix: parts.prefix,
     concurrency: parts.concurrency,
-    lockDuration: parts.lockDurationMs,
-    // A killed worker's job is taken over after at most lock + interval: 9.6 s with the default lock of 8 s.
-    stalledInterval: Math.ceil(parts.lockDurationMs / 5),
-    // BullMQ would fail the job for good; run-operation gives up by itself, with a dead letter.
-    maxStalledCount: Number.MAX_SAFE_INTEGER,
+    ...takeoverOptions(parts.lockDurationMs),
     ...(typeof jobOptions.removeOnComplete === 'object' && { removeOnComplete: jobOptions.removeOnComplete }),
   });
   worker.on('error', (error) => parts.log.warn({ err: error }, 'queue worker'));

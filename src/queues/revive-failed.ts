@@ -2,11 +2,9 @@ import { addAudit } from '../store/audit.ts';
 import { addToOutbox } from '../store/outbox.ts';
 import { findRecords, type RecordRow, reviveRecord, type SubmittedRecord } from '../store/records.ts';
 import { jobIdOf } from '../store/scoped-key.ts';
+import { relayAfterMs } from './enqueue.ts';
 import { operationsQueue } from './queues.ts';
 import type { SubmitParts } from './submit.ts';
-
-/** The row is enqueued right after the commit; the relay takes over if that did not happen. */
-const relayAfterMs = 2_000;
 
 export interface Revived {
   record: SubmittedRecord;

@@ -10,7 +10,7 @@ import { GroupedCalls } from '../store/grouped-calls.ts';
 import { type NewRecord, type RecordRow, type SubmittedRecord, submitRecords } from '../store/records.ts';
 import { isCacheable, isExpired, type Results, type StoredResult, toStoredResult } from '../store/results.ts';
 import { jobIdOf, type KeyScope, scopedKeyOf } from '../store/scoped-key.ts';
-import type { Enqueuer } from './enqueue.ts';
+import { type Enqueuer, relayAfterMs } from './enqueue.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { operationsQueue } from './queues.ts';
 import type { ReplayCounter } from './replay-counter.ts';
@@ -55,8 +55,6 @@ interface Remembered {
 
 /** A record is on disk within this time or the client is told to try again. With less, a slow disk would cause 503s. */
 const intakeTimeoutMs = 1_800;
-/** The relay leaves a row to the fast path for this long. */
-const relayAfterMs = 2_000;
 /** A few thousand answers of usual size, for as long as retries usually come. */
 const rememberedBytes = 64 * 1024 * 1024;
 const rememberedMs = 5 * 60 * 1000;

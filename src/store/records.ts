@@ -112,7 +112,7 @@ export async function finishRecords(
   return result.rows;
 }
 
-/** Puts a claimed record back in the queue for its next attempt. False if the claim was lost. */
+/** Puts a claimed record back in the queue for its next attempt. Undefined if the claim was lost. */
 export async function requeueRecord(
   tx: DatabaseTransaction,
   claim: { id: string; epoch: number },
