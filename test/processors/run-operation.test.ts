@@ -4,7 +4,6 @@ import { Redis } from 'ioredis';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Locks } from '../../src/store/locks.ts';
-import { createTransfers } from '../../src/store/transfers.ts';
 import { eventually } from '../support/eventually.ts';
 import { allSettled } from '../support/judge.ts';
 import { startServiceOn, startTestService, type TestService } from '../support/service.ts';
@@ -61,16 +60,4 @@ it.each([
   await withWorker(() => allSettled(service.db));
   const operation = (await service.api.get(`/v1/operations/${body.id}`)).body;
   expect(operation).toMatchObject({ status: 'REJECTED', error: { code: 'INVALID_REQUEST' }, effect: 'not_applied' });
-});
-
-it('who waits gets the result from Postgres when the message of the worker is lost', async () => {
-  const key = randomUUID();
-  const request = { fromAccountId: randomUUID(), toAccountId: randomUUID(), amount: 1 };
-  const waiting = service.api.post('/v1/transfers', request, { key });
-  const record = await eventually(() =>
-    service.db.selectFrom('records').select('id').where('key', '=', key).executeTakeFirstOrThrow(),
-  );
-  // Settled by somebody who tells nobody.
-  await createTransfers(service.db, { ids: [record.id], actor: 'test', ttlSeconds: 60 });
-  expect((await waiting).body.code).toBe('ACCOUNT_NOT_FOUND');
 });
