@@ -14,7 +14,7 @@ import { alertSubject, alertText } from './alert-mail-text.ts';
 
 export interface AlertMailerParts {
   db: Database;
-  transport: MailTransport;
+  transport: Pick<MailTransport, 'send'>;
   from: string;
   /** Nobody: nothing is sent, and what is queued stays. */
   to: string | undefined;

@@ -34,7 +34,7 @@ const messageIds = () => sink.mails.map((mail) => mail.headers.get('message-id')
 const endLease = () => sql`update alerts set next_attempt_at = now() where message_id is not null`.execute(stores.db);
 
 /** A mailer that is gone: it never comes back from the mail server. */
-const goneBefore: MailTransport = { send: () => new Promise(() => undefined) };
+const goneBefore: Pick<MailTransport, 'send'> = { send: () => new Promise(() => undefined) };
 
 it('a mailer killed before it sent leaves a mail that another one sends when the lease is over', async () => {
   await queueAll(stores.db, failOperations(2));
@@ -103,7 +103,7 @@ it('a connection lost between the mail and the reply leads to the same Message-I
 it('a mailer that wakes up after its lease does not undo what another one did', async () => {
   await queueAll(stores.db, failOperations(1));
   let wake: (error: Error) => void = () => undefined;
-  const asleep: MailTransport = {
+  const asleep: Pick<MailTransport, 'send'> = {
     send: () =>
       new Promise((_, reject) => {
         wake = reject;

@@ -35,7 +35,7 @@ const impatient: AlertMailerTiming = { gatherMs: 0, pauseMs: 0, leaseMs: 60_000,
 
 export function mailerFor(
   db: Database,
-  transport: string | MailTransport,
+  transport: string | Pick<MailTransport, 'send'>,
   timing: Partial<AlertMailerTiming> = {},
   more: Partial<AlertMailerParts> = {},
 ): AlertMailer {

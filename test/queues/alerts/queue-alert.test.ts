@@ -20,7 +20,7 @@ beforeEach(async () => {
   sent = [];
 });
 
-const transport: MailTransport = {
+const transport: Pick<MailTransport, 'send'> = {
   send: async (message) => {
     sent.push(message);
     return { externalId: 'kept' };

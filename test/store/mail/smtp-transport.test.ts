@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { SMTPServerOptions } from 'smtp-server';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openMailTransport } from '../../../src/store/mail/mail-transport.ts';
 import { openSmtpTransport } from '../../../src/store/mail/smtp-transport.ts';
 import { type Refusal, type SmtpSink, startSmtpSink } from './smtp-sink.ts';
 
@@ -39,8 +40,9 @@ it('a mail arrives as it was written, and the server’s id comes back', async (
   });
 });
 
-const certain: Refusal[] = [
+const certain: Extract<Refusal, { code: number }>[] = [
   { at: 'connect', code: 421 },
+  { at: 'connect', code: 554 },
   { at: 'mail', code: 451 },
   { at: 'rcpt', code: 450 },
   { at: 'rcpt', code: 550 },
@@ -51,25 +53,26 @@ const certain: Refusal[] = [
 it.each(certain)('a refusal (%o) is a certain "not sent", and the error names no address', async (refusal) => {
   sink.refusals.push(refusal);
   const error = await send().catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ name: 'MailError', outcome: 'not_sent' });
-  expect(error).toMatchObject('code' in refusal ? { responseCode: refusal.code } : {});
+  // The stage tells a refused recipient from a refused sender or connection.
+  const { at: stage, code: responseCode } = refusal;
+  expect(error).toMatchObject({ name: 'MailError', outcome: 'not_sent', stage, responseCode });
   expect(String(error)).not.toContain('test@example.com');
   expect(sink.mails).toEqual([]);
 });
 
 it.each(['connect', 'mail', 'rcpt'] as const)('a connection lost at %s is a certain "not sent"', async (at) => {
   sink.refusals.push({ at, cut: true });
-  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent' });
+  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent', stage: 'connect' });
 });
 
 it('a connection lost between the mail and the reply leaves the outcome unknown', async () => {
   sink.refusals.push({ at: 'data', cut: true });
-  await expect(send()).rejects.toMatchObject({ outcome: 'unknown', responseCode: undefined });
+  await expect(send()).rejects.toMatchObject({ outcome: 'unknown', stage: 'data', responseCode: undefined });
 });
 
 it('a server that never replies to the mail leaves the outcome unknown, in time', async () => {
   sink.beforeReply = () => new Promise(() => undefined);
-  await expect(send(sink.url, 300)).rejects.toMatchObject({ outcome: 'unknown' });
+  await expect(send(sink.url, 300)).rejects.toMatchObject({ outcome: 'unknown', stage: 'data' });
 });
 
 it('a server that never greets is given up in time, and nothing was sent', async () => {
@@ -82,7 +85,24 @@ it('a server that never greets is given up in time, and nothing was sent', async
 
 it('nobody at the address is a certain "not sent"', async () => {
   await sink.close();
-  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent' });
+  await expect(send()).rejects.toMatchObject({ outcome: 'not_sent', stage: 'connect' });
+});
+
+it('a mail that cannot be composed reaches no server', async () => {
+  const transport = openSmtpTransport(sink.url, { timeoutMs: 10_000 });
+  const hostile = transport.send({ ...message, to: 'ops@example.com\r\nBcc: victim@example.com' });
+  await expect(hostile).rejects.toMatchObject({ outcome: 'not_sent', stage: 'compose' });
+  expect(sink.mails).toEqual([]);
+});
+
+it('a mailing arrives with both of its parts and a way out', async () => {
+  const unsubscribeUrl = 'https://lists.example/u/1';
+  const transport = openMailTransport({ MAIL_URL: sink.url, SEMEL_DATA_DIR: '/nowhere' }, { maxConnections: 7 });
+  expect(transport.maxInHand).toBe(7);
+  await transport.send({ ...message, html: '<p>Zoë</p>', unsubscribeUrl });
+  await transport.close();
+  expect(sink.mails[0]).toMatchObject({ text: message.text, html: '<p>Zoë</p>' });
+  expect(sink.mails[0]?.headers.get('list-unsubscribe')).toBe(`<${unsubscribeUrl}>`);
 });
 
 it('credentials that the server does not want are not dropped in silence', async () => {
@@ -96,7 +116,10 @@ it('credentials of the URL log in, and wrong ones are a certain "not sent"', asy
     username === 'semel' && password === 'p@ss' ? done(null, { user: username }) : done(new Error('wrong'));
   sink = await startSmtpSink({ more: { disabledCommands: ['STARTTLS'], onAuth } });
   await expect(send()).rejects.toMatchObject({ outcome: 'not_sent', responseCode: 530 });
-  await expect(send(sink.url.replace('//', '//semel:wrong@'))).rejects.toMatchObject({ responseCode: 535 });
+  await expect(send(sink.url.replace('//', '//semel:wrong@'))).rejects.toMatchObject({
+    responseCode: 535,
+    stage: 'connect',
+  });
   await send(sink.url.replace('//', '//semel:p%40ss@'));
   expect(sink.mails).toHaveLength(1);
 });
