@@ -41,6 +41,26 @@ export function openDatabase(options: DatabaseOptions): Database {
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
 }
 
+/** A connection outside the pool, for what Kysely has no words for. It is closed when the work ends. */
+export async function withClient<T>(
+  options: Pick<DatabaseOptions, 'url' | 'onError'>,
+  work: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString: options.url,
+    connectionTimeoutMillis: connectTimeoutMs,
+    application_name: 'semel-copy',
+    keepAlive: true,
+  });
+  client.on('error', options.onError);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
 export async function pingDatabase(db: Database): Promise<void> {
   await sql`select 1`.execute(db);
 }

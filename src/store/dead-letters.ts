@@ -12,6 +12,8 @@ export interface DeadLettersTable {
   operation: string;
   key: string | null;
   generation: number;
+  /** Of an entry of a mailing: its line in the file. */
+  line: number | null;
   attempts: number;
   error: Json<RecordError>;
   created_at: Instant;
@@ -29,6 +31,7 @@ export async function addDeadLetter(tx: DatabaseTransaction, record: RecordRow, 
       operation: record.operation,
       key: record.key,
       generation: record.generation,
+      line: null,
       attempts: record.attempts,
       error: JSON.stringify(error),
     })

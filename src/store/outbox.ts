@@ -39,6 +39,27 @@ export async function addToOutbox(
   return id;
 }
 
+/** A job whose outbox row stays until whoever does it removes the row, by the id that is in the job. */
+export interface StayingJob {
+  name: string;
+  jobId: string;
+  data: { outboxId: string; [detail: string]: unknown };
+}
+
+/** Whoever calls this adds the job as well; the relay comes by if that failed, and until the row is removed. */
+export async function addStayingToOutbox(
+  tx: DatabaseTransaction,
+  row: { queue: string; name: string; about: string; data: Record<string, unknown> },
+): Promise<StayingJob> {
+  const id = uuidv7();
+  const job = { name: row.name, jobId: `${row.name}~${row.about}~${id}`, data: { ...row.data, outboxId: id } };
+  await sql`
+    insert into outbox (id, queue, name, job_id, data, next_attempt_at, stays)
+    values (${id}::uuid, ${row.queue}, ${job.name}, ${job.jobId}, ${JSON.stringify(job.data)}::jsonb,
+      now() + interval '2 seconds', true)`.execute(tx);
+  return job;
+}
+
 /**
  * Takes rows that are due and pushes their next attempt away, in one statement: no lock is held while Redis is
  * called, and a relay that dies leaves rows that come back by themselves. The pause doubles up to a minute.

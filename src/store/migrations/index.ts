@@ -10,6 +10,9 @@ import * as dedup from './0008_dedup.ts';
 import * as webhooks from './0009_webhooks.ts';
 import * as alerts from './0010_alerts.ts';
 import * as notifications from './0011_notifications.ts';
+import * as mailings from './0012_mailings.ts';
+import * as mailingFunctions from './0013_mailing_functions.ts';
+import * as mailingQueueing from './0014_mailing_queueing.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -24,4 +27,7 @@ export const migrations: Record<string, Migration> = {
   '0009_webhooks': webhooks,
   '0010_alerts': alerts,
   '0011_notifications': notifications,
+  '0012_mailings': mailings,
+  '0013_mailing_functions': mailingFunctions,
+  '0014_mailing_queueing': mailingQueueing,
 };
