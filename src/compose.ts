@@ -5,6 +5,7 @@ import { createApp } from './api/app.ts';
 import { checkHealth } from './api/health-report.ts';
 import { type HttpServer, startHttpServer } from './api/http-server.ts';
 import { createRateLimit } from './api/rate-limit.ts';
+import { startMailings } from './compose-mailings.ts';
 import type { Config, Role } from './config.ts';
 import { createFailpoints } from './failpoints.ts';
 import type { AnyOperation } from './processors/define-operation.ts';
@@ -14,6 +15,7 @@ import { createAlertMailer } from './queues/alerts/alert-mailer.ts';
 import { queueAlert } from './queues/alerts/queue-alert.ts';
 import { deduplicate } from './queues/deduplicated-consumer.ts';
 import { Enqueuer } from './queues/enqueue.ts';
+import { createJobAdder, openMailLinks } from './queues/mailings/open-mailings.ts';
 import { type Consumer, startNotificationWorker } from './queues/notification-worker.ts';
 import { startOperationWorker } from './queues/operation-worker.ts';
 import { relayOutbox } from './queues/outbox-relay.ts';
@@ -30,6 +32,7 @@ import { PostgresDedupStore } from './receiver/postgres-dedup-store.ts';
 import { RedisDedupStore } from './receiver/redis-dedup-store.ts';
 import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
+import { type FileStorage, openFileStorage } from './store/files/file-storage.ts';
 import { Locks } from './store/locks.ts';
 import { openMailTransport } from './store/mail/mail-transport.ts';
 import { ensureAuditPartitions } from './store/migrate.ts';
@@ -64,7 +67,9 @@ export const pausesMs = {
 
 /** The composition root: the only place that opens Postgres, Redis, queues and workers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const parts = openParts(options);
+  const { STORAGE_URL, SEMEL_DATA_DIR, S3_ENDPOINT } = options.config;
+  const storage = await openFileStorage({ STORAGE_URL, SEMEL_DATA_DIR, S3_ENDPOINT });
+  const parts = openParts(options, storage);
   try {
     await checkStores(parts);
     const { SEMEL_API_KEY } = options.config;
@@ -86,7 +91,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 type Parts = ReturnType<typeof openParts>;
 
-function openParts({ config, role, log, operations: list = operations, consumers = [] }: ServiceOptions) {
+function openParts(
+  { config, role, log, operations: list = operations, consumers = [] }: ServiceOptions,
+  storage: FileStorage,
+) {
   const instanceId = randomUUID();
   const prefix = hashTagOf(config.REDIS_PREFIX);
   const hitFailpoint = createFailpoints(config.SEMEL_FAILPOINTS);
@@ -113,6 +121,7 @@ function openParts({ config, role, log, operations: list = operations, consumers
   const close = async () => {
     await untilLost(redis, queues.close());
     redis.disconnect();
+    storage.close();
     await Promise.all([db.destroy(), relaxedDb.destroy()]);
   };
   return {
@@ -126,6 +135,8 @@ function openParts({ config, role, log, operations: list = operations, consumers
     relaxedDb,
     redis,
     queues,
+    storage,
+    addMailingJobs: createJobAdder(queues, log),
     results,
     registry: createRegistry(list),
     consumers,
@@ -179,11 +190,13 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     task: () => ensureAuditPartitions(db),
   });
   const notifications = startNotifications(parts, connection);
+  const mailings = startMailings({ ...parts, connection, untilLost });
   const close = async () => {
     const recurring = [relay, reconciling, partitioning];
     await Promise.all([
       untilLost(redis, worker.close()),
       notifications.close(),
+      mailings.close(),
       ...recurring.map((task) => task.stop()),
     ]);
     connection.disconnect();
@@ -242,6 +255,7 @@ async function startApi(parts: Parts): Promise<HttpServer> {
   const replayCounter = new ReplayCounter(parts.relaxedDb, log);
   const enqueuer = new Enqueuer({ db: parts.relaxedDb, queues, log, hitFailpoint });
   const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, replayCounter });
+  const stopping = new AbortController();
   const app = createApp({
     db,
     registry: parts.registry,
@@ -251,11 +265,20 @@ async function startApi(parts: Parts): Promise<HttpServer> {
     log,
     waitSeconds: config.WAIT_SECONDS,
     operationHost: createOperationHost(config),
-    checkHealth: () => checkHealth({ db, redis, queues, dataDir: config.SEMEL_DATA_DIR }),
+    mailings: {
+      ...openMailLinks(config),
+      storage: parts.storage,
+      maxBytes: config.UPLOAD_MAX_BYTES,
+      sender: config.MAIL_FROM,
+      addJobs: parts.addMailingJobs,
+    },
+    stopping: stopping.signal,
+    checkHealth: () => checkHealth({ db, redis, queues, storage: parts.storage }),
     consumeRateLimit: createRateLimit(redis, { prefix, perMinute: config.RATE_LIMIT_PER_MINUTE }),
   });
   const server = await startHttpServer(app, { host: config.HOST, port: config.PORT });
   const close = async () => {
+    stopping.abort();
     // Those who wait very long get their 202 while there is still time to send it.
     const release = setTimeout(() => waiter.release(), config.SHUTDOWN_TIMEOUT_MS / 2);
     await server.close();

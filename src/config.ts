@@ -42,7 +42,7 @@ const mailAddress = z
   .regex(/^[^\s@<>(),:;"\\[\]\p{Cc}]+@[^\s@<>(),:;"\\[\]\p{Cc}]+$/u, 'must be an address such as ops@example.com');
 
 /** `Name <address>` or an address on its own. Quotes and commas are out: they make other addresses of it. */
-const mailbox = z
+export const mailbox = z
   .string()
   .max(400, { abort: true, error: 'must have at most 400 characters' })
   .regex(/^[^<>(),:;"\\@\p{Cc}\p{Zl}\p{Zp}]* <[^<>]+>$|^[^\s<>]+$/u, 'must be an address or Name <address>')
@@ -82,7 +82,20 @@ const environmentSchema = z.object({
   SEMEL_ADMIN_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
   MAIL_URL: urlWith(['smtp:', 'smtps:']).optional(),
   MAIL_FROM: mailbox.default('Semel <no-reply@localhost>'),
+  MAIL_POLICY: z
+    .enum(['at-most-once', 'at-least-once'], 'must be at-most-once or at-least-once')
+    .default('at-most-once'),
+  MAIL_CONNECTIONS: integer(1, 200).default(10),
   ALERT_MAIL_TO: mailAddress.optional(),
+  PUBLIC_URL: urlWith(['http:', 'https:'])
+    .refine((value) => !/[?#]/.test(value), 'must have no query and no fragment')
+    .transform((value) => value.replace(/\/+$/, ''))
+    .optional(),
+  STORAGE_URL: urlWith(['file:', 's3:']).optional(),
+  S3_ENDPOINT: urlWith(['http:', 'https:']).optional(),
+  UPLOAD_MAX_BYTES: integer(1, 1_099_511_627_776).default(268_435_456),
+  MX_CHECK: z.enum(['off', 'warn', 'strict'], 'must be off, warn or strict').default('off'),
+  MX_DNS_SERVERS: commaSeparated(z.string().min(1)).optional(),
   RETRY_DELAYS_MS: z
     .union([z.literal('none').transform((): number[] => []), commaSeparated(integer(0, 86_400_000))])
     .default([10_000, 30_000]),

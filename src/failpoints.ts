@@ -8,7 +8,11 @@ export type FailpointName =
   | 'run.claimed'
   | 'run.before-commit'
   | 'run.committed'
-  | 'run.before-job-end';
+  | 'run.before-job-end'
+  | 'ingest.written'
+  | 'mail.claimed'
+  | 'mail.answered'
+  | 'mail.settled';
 
 export type HitFailpoint = (name: FailpointName) => void;
 

@@ -26,6 +26,10 @@ describe('defaults', () => {
       REDIS_PREFIX: 'semel',
       SEMEL_DATA_DIR: resolve('.semel'),
       MAIL_FROM: 'Semel <no-reply@localhost>',
+      MAIL_POLICY: 'at-most-once',
+      MAIL_CONNECTIONS: 10,
+      UPLOAD_MAX_BYTES: 268_435_456,
+      MX_CHECK: 'off',
       RETRY_DELAYS_MS: [10_000, 30_000],
       LOCK_DURATION_MS: 8_000,
       RESULT_CACHE_TTL_SECONDS: 900,
@@ -45,7 +49,10 @@ describe('defaults', () => {
 
   it('are what .env.example shows, and what has none is shown with a value that is accepted', () => {
     const shown = Object.fromEntries(
-      [...readText('.env.example').matchAll(/^#([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+      [...readText('.env.example').matchAll(/^#([A-Z0-9_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
+        name,
+        value,
+      ]),
     );
     const asShown = readConfig(shown);
     const defaults: Record<string, unknown> = readConfig(stores);
@@ -97,6 +104,20 @@ describe('a malformed variable', () => {
     ['MAIL_FROM', 'a@example.com, b@example.com'],
     ['MAIL_FROM', `Semel <${'x'.repeat(250)}@example.com>`],
     ['MAIL_FROM', `${'x'.repeat(1_000_000)} <a@example.com>`],
+    ['MAIL_POLICY', 'exactly-once'],
+    ['MAIL_CONNECTIONS', '0'],
+    ['MAIL_CONNECTIONS', '201'],
+    ['PUBLIC_URL', 'semel.example'],
+    ['PUBLIC_URL', 'ftp://semel.example'],
+    ['PUBLIC_URL', 'https://semel.example/?a=b'],
+    ['PUBLIC_URL', 'https://semel.example/#top'],
+    ['STORAGE_URL', '/some/folder'],
+    ['STORAGE_URL', 'https://semel.example/bucket'],
+    ['S3_ENDPOINT', 'localhost:9000'],
+    ['UPLOAD_MAX_BYTES', '0'],
+    ['UPLOAD_MAX_BYTES', '256M'],
+    ['MX_CHECK', 'on'],
+    ['MX_DNS_SERVERS', '127.0.0.1,'],
     ['ALERT_MAIL_TO', 'nobody'],
     ['ALERT_MAIL_TO', 'ops@example.com\r\nBcc: b@example.com'],
     ['ALERT_MAIL_TO', 'ops@example.com\n'],
@@ -184,7 +205,7 @@ describe('the stores', () => {
   });
 });
 
-describe('mail', () => {
+describe('mail and files', () => {
   it.each(['ops@example.com', 'Semel <ops@example.com>', 'Zoë of Semel <a.b+c@mail.example.com>', 'a@localhost'])(
     '%s may send',
     (from) => {
@@ -194,5 +215,29 @@ describe('mail', () => {
 
   it.each(['smtp://localhost', 'smtps://user:secret@mail.example:465'])('%s is a mail server', (url) => {
     expect(readConfig({ ...stores, MAIL_URL: url }).MAIL_URL).toBe(url);
+  });
+
+  it.each(['https://semel.example', 'https://semel.example/', 'https://semel.example//'])(
+    'links that begin with %s have one slash where the path begins',
+    (url) => {
+      expect(readConfig({ ...stores, PUBLIC_URL: url }).PUBLIC_URL).toBe('https://semel.example');
+    },
+  );
+
+  it('a folder in the public URL is kept', () => {
+    const { PUBLIC_URL } = readConfig({ ...stores, PUBLIC_URL: 'http://localhost:8080/mail/' });
+    expect(PUBLIC_URL).toBe('http://localhost:8080/mail');
+  });
+
+  it.each(['file:', 'file:/some/folder', 'file:///some/folder', 's3://bucket', 's3://bucket/some/prefix'])(
+    'files may be kept at %s',
+    (url) => {
+      expect(readConfig({ ...stores, STORAGE_URL: url }).STORAGE_URL).toBe(url);
+    },
+  );
+
+  it('name servers are a list', () => {
+    const { MX_DNS_SERVERS } = readConfig({ ...stores, MX_DNS_SERVERS: '127.0.0.1, 127.0.0.1:5353' });
+    expect(MX_DNS_SERVERS).toEqual(['127.0.0.1', '127.0.0.1:5353']);
   });
 });

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { OperationHost } from '../../processors/define-operation.ts';
+import { openSecretKey } from '../../store/secret-key.ts';
 import type { WebhookConfig } from './pump.ts';
-import { openSecretKey } from './secret-key.ts';
 import { deriveSecret } from './signing.ts';
 import { createTargetGuard, type Resolve, TargetRefused } from './target-guard.ts';
 

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../store/database.ts';
+import { openSecretKey } from '../../store/secret-key.ts';
 import { type ClaimedDelivery, claimDeliveries } from '../../store/webhook-deliveries.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
-import { openSecretKey } from './secret-key.ts';
 import { createTargetGuard, type TargetGuard } from './target-guard.ts';
 
 export type WebhookConfig = Pick<

@@ -3,8 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { readConfig } from '../../../src/config.ts';
 import { enqueueDeliveries, type WebhookEvent } from '../../../src/queues/webhooks/enqueue-deliveries.ts';
 import { createWebhookPump, type WebhookPumpParts } from '../../../src/queues/webhooks/pump.ts';
-import { openSecretKey } from '../../../src/queues/webhooks/secret-key.ts';
 import { deriveSecret } from '../../../src/queues/webhooks/signing.ts';
+import { openSecretKey } from '../../../src/store/secret-key.ts';
 import { insertWebhook } from '../../../src/store/webhooks.ts';
 import { openTestStores, type TestStores } from '../../support/service.ts';
 

@@ -1,0 +1,78 @@
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import type { HitFailpoint } from './failpoints.ts';
+import { createMxChecker } from './processors/mailings/addresses/mx-checker.ts';
+import { InHand } from './processors/mailings/in-hand.ts';
+import { startMailingWorker } from './queues/mailings/mailing-worker.ts';
+import { openMailLinks } from './queues/mailings/open-mailings.ts';
+import type { JobDraft } from './queues/queues.ts';
+import { Recurring } from './queues/recurring.ts';
+import { type Database, withClient } from './store/database.ts';
+import type { FileStorage } from './store/files/file-storage.ts';
+import { openMailTransport } from './store/mail/mail-transport.ts';
+import type { RedisClient } from './store/redis.ts';
+
+interface MailingParts {
+  config: Config;
+  log: Logger;
+  db: Database;
+  redis: RedisClient;
+  connection: RedisClient;
+  prefix: string;
+  instanceId: string;
+  storage: FileStorage;
+  hitFailpoint: HitFailpoint;
+  addMailingJobs: (jobs: readonly JobDraft[]) => Promise<void>;
+  warn: (connection: string) => (error: Error) => void;
+  untilLost: (redis: RedisClient, work: Promise<unknown>) => Promise<void>;
+}
+
+/** An upload takes an hour at most, so what has not grown for two belongs to a process that was killed. */
+const unfinishedMs = 2 * 3_600_000;
+const cleanUpPauseMs = 3_600_000;
+
+/** The part of the composition root that reads files and sends mails. */
+export function startMailings(parts: MailingParts): { close: () => Promise<void> } {
+  const { config, log, db, hitFailpoint } = parts;
+  const stopping = new AbortController();
+  const transport = openMailTransport(config, { maxConnections: config.MAIL_CONNECTIONS });
+  const { links } = openMailLinks(config);
+  const shared = { db, log, hitFailpoint, actor: `worker:${parts.instanceId}`, stopping: stopping.signal };
+  const worker = startMailingWorker({
+    db,
+    connection: parts.connection,
+    prefix: parts.prefix,
+    addJobs: parts.addMailingJobs,
+    lockDurationMs: config.LOCK_DURATION_MS,
+    log,
+    ingest: {
+      ...shared,
+      storage: parts.storage,
+      withCopyClient: (work) => withClient({ url: config.DATABASE_URL, onError: parts.warn('postgres copy') }, work),
+      mx: {
+        mode: config.MX_CHECK,
+        checker: createMxChecker(config.MX_DNS_SERVERS ? { servers: config.MX_DNS_SERVERS } : {}),
+      },
+    },
+    sending: {
+      ...shared,
+      transport,
+      links,
+      policy: { retryDelaysMs: config.RETRY_DELAYS_MS, resendsDoubtful: config.MAIL_POLICY === 'at-least-once' },
+      // As many again as are under way: while those are answered, the next ones are claimed.
+      inHand: new InHand(2 * transport.maxInHand),
+    },
+  });
+  const cleaning = new Recurring({
+    name: 'unfinished uploads',
+    pauseMs: cleanUpPauseMs,
+    log,
+    task: () => parts.storage.removeUnfinished(new Date(Date.now() - unfinishedMs)),
+  });
+  const close = async () => {
+    stopping.abort();
+    await Promise.all([parts.untilLost(parts.redis, worker.close()), cleaning.stop()]);
+    await transport.close();
+  };
+  return { close };
+}

@@ -1,0 +1,189 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { HitFailpoint } from '../../failpoints.ts';
+import type { Database } from '../../store/database.ts';
+import type { MailTransport } from '../../store/mail/mail-transport.ts';
+import {
+  type Advance,
+  advanceBatch,
+  type BatchClaim,
+  type BatchJob,
+  beginBatch,
+  type ClaimedEntry,
+  type EntryOutcome,
+  finishBatch,
+  releaseBatch,
+  returnUnsent,
+} from '../../store/mailings/mailing-batches.ts';
+import { readMailing } from '../../store/mailings/mailings.ts';
+import { type InHand, WakeUp } from './in-hand.ts';
+import type { MailLinks } from './links.ts';
+import { compileMail, type RenderMail } from './render-mail.ts';
+import { type MailPolicy, settleError, settleSent, settleUnwritable } from './settle-mail.ts';
+
+export interface SendingParts {
+  db: Database;
+  transport: MailTransport;
+  links: MailLinks;
+  policy: MailPolicy;
+  inHand: InHand;
+  actor: string;
+  log: Logger;
+  hitFailpoint: HitFailpoint;
+  /** Aborted when the process is to end: nothing new is claimed from then on. */
+  stopping: AbortSignal;
+}
+
+export type SendResult =
+  | { kind: 'done'; jobs: readonly BatchJob[] }
+  /** The job is to come back. */
+  | { kind: 'later'; delayMs: number }
+  /** Nothing is left to do for this job: the mailing is halted, or another worker has the batch. */
+  | { kind: 'left' };
+
+/** Waits that are shorter are waited for; for longer ones another batch gets the worker. */
+const shortWaitMs = 250;
+/** Postgres is away: soon enough that nothing is held up when it is back. */
+const retryPauseMs = 500;
+
+/** Sends the entries of a batch, each once. Safe to run again after any interruption. */
+export async function sendBatch(parts: SendingParts, job: BatchJob['data']): Promise<SendResult> {
+  const { mailingId, batch } = job;
+  const mailing = await readMailing(parts.db, mailingId);
+  if (!mailing) return { kind: 'left' };
+  const doubt = { resend: parts.policy.resendsDoubtful, maxAttempts: parts.policy.retryDelaysMs.length + 1 };
+  const epoch = await beginBatch(parts.db, job, doubt);
+  if (epoch === undefined) return { kind: 'left' };
+  const claim = { mailingId, batch, epoch };
+  const run = new BatchRun(parts, claim, compileMail(mailing, parts.links));
+  const waitMs = await run.run();
+  if (run.isHalted) {
+    const isReleased = await releaseBatch(parts.db, job);
+    return isReleased ? { kind: 'left' } : { kind: 'later', delayMs: 0 };
+  }
+  if (waitMs !== undefined) return { kind: 'later', delayMs: waitMs };
+  const finish = await finishBatch(parts.db, claim, { outboxId: job.outboxId, actor: parts.actor });
+  if (finish.state === 'done') return { kind: 'done', jobs: finish.jobs };
+  return finish.state === 'later' ? { kind: 'later', delayMs: finish.waitMs } : { kind: 'left' };
+}
+
+/** One worker's way through a batch: claims what there is room for, sends, settles, until nothing is due any more. */
+class BatchRun {
+  isHalted = false;
+  readonly #parts: SendingParts;
+  readonly #claim: BatchClaim;
+  readonly #render: RenderMail;
+  readonly #wakeUp = new WakeUp();
+  /** The lines between their claim and the commit of their outcome. */
+  readonly #inHand = new Set<number>();
+  #outcomes: EntryOutcome[] = [];
+  #after = 0;
+  #isThrough = false;
+  #waitUntilMs = 0;
+  #mayHaveLostClaims = false;
+
+  constructor(parts: SendingParts, claim: BatchClaim, render: RenderMail) {
+    this.#parts = parts;
+    this.#claim = claim;
+    this.#render = render;
+  }
+
+  /** Resolves once nothing is in hand: undefined if the batch was gone through, else how long to stay away from it. */
+  async run(): Promise<number | undefined> {
+    const unwatch = this.#parts.inHand.watch(this.#wakeUp);
+    try {
+      while (await this.#step());
+    } finally {
+      unwatch();
+    }
+    if (this.#mayHaveLostClaims) await returnUnsent(this.#parts.db, this.#claim, []);
+    if (this.#parts.stopping.aborted) return 0;
+    const waitMs = this.#waitUntilMs - Date.now();
+    return this.#isThrough || waitMs <= 0 ? undefined : waitMs;
+  }
+
+  /** False when there is nothing left to do or to wait for. */
+  async #step(): Promise<boolean> {
+    const room = this.#takeRoom();
+    if (room === 0 && this.#outcomes.length === 0) {
+      if (this.#inHand.size === 0 && !this.#wantsMore()) return false;
+      await this.#wakeUp.wait(this.#waitUntilMs > Date.now() ? this.#waitUntilMs - Date.now() : undefined);
+      return true;
+    }
+    await this.#advance(room);
+    return true;
+  }
+
+  /** A share of what the process may have in hand, so that batches side by side all get some. */
+  #takeRoom(): number {
+    if (!this.#wantsMore() || this.#waitUntilMs > Date.now()) return 0;
+    return this.#parts.inHand.take(Math.ceil(this.#parts.inHand.limit / 2));
+  }
+
+  /** A long wait counts as the end: the batch comes back later. */
+  #wantsMore(): boolean {
+    const waitsLong = this.#waitUntilMs - Date.now() > shortWaitMs;
+    return !this.#isThrough && !this.isHalted && !waitsLong && !this.#parts.stopping.aborted;
+  }
+
+  async #advance(room: number): Promise<void> {
+    const { db, inHand, log } = this.#parts;
+    const outcomes = this.#outcomes;
+    this.#outcomes = [];
+    let result: Advance;
+    try {
+      result = await advanceBatch(db, this.#claim, { outcomes, after: this.#after, limit: room });
+    } catch (error) {
+      log.warn({ err: error, ...this.#claim }, 'a batch could not be written; trying again');
+      // Whether the commit went through, nobody knows: outcomes may be written twice, and claims may be nobody's.
+      this.#outcomes = [...outcomes, ...this.#outcomes];
+      this.#mayHaveLostClaims ||= room > 0;
+      inHand.release(room);
+      await pause(retryPauseMs);
+      return;
+    }
+    for (const { line } of outcomes) this.#inHand.delete(line);
+    this.#parts.hitFailpoint('mail.settled');
+    const claimed = this.#read(result);
+    for (const entry of claimed) this.#send(entry);
+    inHand.release(outcomes.length + room - claimed.length);
+  }
+
+  #read(result: Advance): readonly ClaimedEntry[] {
+    if (result.state === 'claimed') {
+      this.#after = result.after;
+      return result.entries;
+    }
+    if (result.state === 'end') this.#isThrough = true;
+    if (result.state === 'wait') this.#waitUntilMs = Date.now() + result.waitMs;
+    if (result.state === 'halted') this.isHalted = true;
+    if (result.state === 'lost') this.#isThrough = true;
+    return [];
+  }
+
+  #send(entry: ClaimedEntry): void {
+    this.#inHand.add(entry.line);
+    void this.#converse(entry).then((outcome) => {
+      this.#outcomes.push(outcome);
+      this.#wakeUp.call();
+    });
+  }
+
+  /** Never rejects: whatever happens, the outcome says it. */
+  async #converse(entry: ClaimedEntry): Promise<EntryOutcome> {
+    const { transport, policy, hitFailpoint } = this.#parts;
+    try {
+      hitFailpoint('mail.claimed');
+      const message = this.#render(entry);
+      try {
+        const { externalId } = await transport.send(message);
+        hitFailpoint('mail.answered');
+        return settleSent(entry, externalId);
+      } catch (error) {
+        return settleError(entry, error, policy);
+      }
+    } catch (error) {
+      return settleUnwritable(entry, error);
+    }
+  }
+}
