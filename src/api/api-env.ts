@@ -2,12 +2,15 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import type { OperationHost } from '../processors/define-operation.ts';
+import type { MailLinks } from '../processors/mailings/links.ts';
 import type { Registry } from '../processors/registry.ts';
+import type { JobDraft } from '../queues/queues.ts';
 import type { ReplayCounter } from '../queues/replay-counter.ts';
 import type { ResultWaiter } from '../queues/result-waiter.ts';
 import type { Submitter } from '../queues/submit.ts';
 import type { ApiScope } from '../store/api-keys.ts';
 import type { Database } from '../store/database.ts';
+import type { FileStorage } from '../store/files/file-storage.ts';
 import type { HealthReport } from './health-report.ts';
 
 /** Who calls. Everything that is kept is scoped to it. */
@@ -24,6 +27,18 @@ export interface ApiEnv {
 
 export type ApiContext = Context<ApiEnv>;
 
+/** What the routes of mailings need besides the database. */
+export interface MailingApiParts {
+  storage: FileStorage;
+  maxBytes: number;
+  /** Unless an upload names another one. */
+  sender: string;
+  links: MailLinks;
+  linkKey: () => Buffer;
+  /** Never fails: the relay brings what Redis does not take now. */
+  addJobs: (jobs: readonly JobDraft[]) => Promise<void>;
+}
+
 /** What the routes work with. */
 export interface ApiParts {
   db: Database;
@@ -32,6 +47,9 @@ export interface ApiParts {
   waiter: ResultWaiter;
   replayCounter: ReplayCounter;
   operationHost: OperationHost;
+  mailings: MailingApiParts;
+  /** Aborted when the process is to end, so that streams without an end of their own end too. */
+  stopping: AbortSignal;
   log: Logger;
   waitSeconds: number;
   checkHealth: () => Promise<HealthReport>;

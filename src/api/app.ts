@@ -7,8 +7,11 @@ import { assignRequestId } from './request-id.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { healthRoutes } from './routes/health.ts';
+import { mailingRoutes } from './routes/mailings.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { proposalRoutes } from './routes/proposals.ts';
+import { publicLinkRoutes } from './routes/public-links.ts';
+import { suppressionRoutes } from './routes/suppressions.ts';
 import { transferRoutes } from './routes/transfers.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
@@ -20,12 +23,15 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.notFound((c) => handleError(parts, new AppError('NOT_FOUND', 'There is no such route.'), c));
 
   app.route('/health', healthRoutes(parts));
+  app.route('/', publicLinkRoutes(parts));
 
   app.use('/v1/*', admit(parts));
   app.route('/v1/accounts', accountRoutes(parts));
   app.route('/v1/transfers', transferRoutes(parts));
   app.route('/v1/customers', customerRoutes(parts));
   app.route('/v1/proposals', proposalRoutes(parts));
+  app.route('/v1/mailings', mailingRoutes(parts));
+  app.route('/v1/suppressions', suppressionRoutes(parts));
   app.route('/v1/webhooks', webhookRoutes(parts));
   app.route('/v1/operations', operationRoutes(parts));
   return app;

@@ -1,7 +1,7 @@
-import { access, constants, mkdir } from 'node:fs/promises';
 import { operationsQueue, type Queues } from '../queues/queues.ts';
 import { type Database, pingDatabase } from '../store/database.ts';
 import { withDeadline } from '../store/deadline.ts';
+import type { FileStorage } from '../store/files/file-storage.ts';
 import { describeOutbox } from '../store/outbox.ts';
 import type { RedisClient } from '../store/redis.ts';
 
@@ -21,7 +21,7 @@ export interface HealthParts {
   db: Database;
   redis: RedisClient;
   queues: Queues;
-  dataDir: string;
+  storage: FileStorage;
 }
 
 /** A load balancer's patience is a few seconds; a check that hangs is a check that failed. */
@@ -29,14 +29,11 @@ const checkTimeoutMs = 1_500;
 /** The relay comes by every two seconds, so rows older than this mean that it does not get through. */
 const maxLagSeconds = 30;
 
-export async function checkHealth({ db, redis, queues, dataDir }: HealthParts): Promise<HealthReport> {
-  const [database, redisCheck, storage, outbox, workers] = await Promise.all([
+export async function checkHealth({ db, redis, queues, storage }: HealthParts): Promise<HealthReport> {
+  const [database, redisCheck, storageCheck, outbox, workers] = await Promise.all([
     measure('down', async () => void (await pingDatabase(db))),
     measure('degraded', async () => void (await redis.ping())),
-    measure('degraded', async () => {
-      await mkdir(dataDir, { recursive: true });
-      await access(dataDir, constants.W_OK);
-    }),
+    measure('degraded', async () => void (await storage.check())),
     measure('degraded', async () => {
       const outboxState = await describeOutbox(db);
       const isFine = outboxState.lagSeconds < maxLagSeconds && outboxState.quarantined === 0;
@@ -47,7 +44,7 @@ export async function checkHealth({ db, redis, queues, dataDir }: HealthParts): 
       return { status: count > 0 ? 'ok' : 'degraded', count };
     }),
   ]);
-  const checks = { database, redis: redisCheck, storage, outbox, workers };
+  const checks = { database, redis: redisCheck, storage: storageCheck, outbox, workers };
   return { status: worstOf(Object.values(checks)), checks };
 }
 

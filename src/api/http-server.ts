@@ -12,8 +12,8 @@ export interface HttpServer {
   close: () => Promise<void>;
 }
 
-/** A request that is not complete after this time comes from a very slow client or from an attacker. */
-const requestTimeoutMs = 120_000;
+/** The largest file takes this long at 600 kbit/s. Bodies of other routes have a shorter time of their own. */
+const requestTimeoutMs = 3_600_000;
 const headersTimeoutMs = 20_000;
 /** Longer than the idle timeout of usual load balancers, so that it is they who close first. */
 const keepAliveTimeoutMs = 65_000;

@@ -6,7 +6,7 @@ import { type ApiContext, headerOf } from './api-env.ts';
 const quotedString = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
 
 /** The key of a request, or undefined if there is none and the operation does not need one. */
-export function readIdempotencyKey(c: ApiContext, operation: AnyOperation): string | undefined {
+export function readIdempotencyKey(c: ApiContext, operation: Pick<AnyOperation, 'name' | 'key'>): string | undefined {
   const header = headerOf(c, 'idempotency-key');
   if (header === undefined) {
     if (!operation.key.required) return undefined;

@@ -19,6 +19,7 @@ export function effectOf(status: RecordStatus): Effect {
 const hrefs: Record<string, (id: string) => string> = {
   account: (id) => `/v1/accounts/${id}`,
   customer: (id) => `/v1/customers/${id}`,
+  mailing: (id) => `/v1/mailings/${id}`,
   proposal: (id) => `/v1/proposals/${id}`,
   transfer: (id) => `/v1/transfers/${id}`,
   webhook: (id) => `/v1/webhooks/${id}`,

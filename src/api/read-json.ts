@@ -6,6 +6,8 @@ import { checkJsonText } from './check-json-text.ts';
 
 /** Requests are small documents. What is large, such as a CSV file, has routes of its own that stream. */
 const maxBodyBytes = 256 * 1024;
+/** A document that is not complete after this time comes from a very slow client or from an attacker. */
+const bodyTimeoutMs = 120_000;
 
 /** Postgres cannot keep NUL or a lone surrogate in jsonb, and a body that hides one has no good reason to. */
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
@@ -52,23 +54,36 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
+/** All bytes of a small body. */
+export function readBody(incoming: IncomingMessage, timeoutMs = bodyTimeoutMs): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBodyBytes) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    const refuse = (error: AppError) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    const timer = setTimeout(() => refuse(invalid('The body did not arrive in time.')), timeoutMs);
     incoming.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= maxBodyBytes) chunks.push(chunk);
-      else reject(tooLarge());
+      else refuse(tooLarge());
     });
-    incoming.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    incoming.on('end', () => {
+      clearTimeout(timer);
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
     const endEarly = () => {
-      if (!incoming.complete) reject(new AppError('INVALID_REQUEST', 'The body ended too early.'));
+      if (!incoming.complete) refuse(invalid('The body ended too early.'));
     };
     incoming.on('error', endEarly);
     incoming.on('close', endEarly);
   });
+}
+
+function invalid(detail: string): AppError {
+  return new AppError('INVALID_REQUEST', detail);
 }
 
 function tooLarge(): AppError {

@@ -1,0 +1,54 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { AppError } from '../../errors.ts';
+import { normalizeAddress } from '../../processors/mailings/addresses/normalize-address.ts';
+import {
+  addSuppression,
+  listSuppressions,
+  removeSuppression,
+  type SuppressionRow,
+} from '../../store/mailings/suppressions.ts';
+import type { ApiEnv, ApiParts } from '../api-env.ts';
+import { jsonResponse } from '../json-response.ts';
+import { decodeCursor, pageQuery, toPage } from '../paging.ts';
+import { parseJson, readJsonText, validate } from '../read-json.ts';
+
+const listQuery = z.strictObject(pageQuery);
+const newSuppression = z.strictObject({ email: z.string().max(320) });
+
+/** The addresses to which a client sends nothing any more: unsubscribed, bounced, or added by hand. */
+export function suppressionRoutes({ db }: ApiParts): Hono<ApiEnv> {
+  return new Hono<ApiEnv>()
+    .get('/', async (c) => {
+      const { limit, cursor } = validate(listQuery, c.req.query());
+      const after = decodeCursor(cursor, z.string());
+      const rows = await listSuppressions(db, c.get('caller').client, { limit: limit + 1, after });
+      const page = rows.map((row) => ({ ...row, id: row.email }));
+      return jsonResponse(c, toPage(page, limit, suppressionView));
+    })
+    .post('/', async (c) => {
+      const email = readAddress(validate(newSuppression, parseJson(await readJsonText(c))).email);
+      const { client } = c.get('caller');
+      return jsonResponse(
+        c,
+        suppressionView(await addSuppression(db, { client, email, reason: 'added', mailing_id: null })),
+      );
+    })
+    .delete('/:email', async (c) => {
+      const isRemoved = await removeSuppression(db, c.get('caller').client, readAddress(c.req.param('email')));
+      if (!isRemoved) throw new AppError('NOT_FOUND', 'The address is not on the list.');
+      return new Response(null, { status: 204, headers: { 'x-request-id': c.get('requestId') } });
+    });
+}
+
+function suppressionView(row: SuppressionRow) {
+  const { email, reason, mailing_id: mailingId } = row;
+  return { email, reason, mailingId, createdAt: row.created_at.toISOString() };
+}
+
+function readAddress(text: string): string {
+  const email = normalizeAddress(text);
+  if (email !== undefined) return email;
+  const errors = [{ path: 'email', message: 'is not an address' }];
+  throw new AppError('INVALID_REQUEST', 'Not valid: email is not an address.', { extra: { errors } });
+}
