@@ -16,6 +16,11 @@ export function subtractCpuTimes(after: CpuTimes, before: CpuTimes): CpuTimes {
   return new Map([...after].map(([name, value]) => [name, value - (before.get(name) ?? 0)]));
 }
 
+/** Microseconds for each of so many. */
+export function divideCpuTimes(times: CpuTimes, count: number): CpuTimes {
+  return new Map([...times].map(([part, ms]) => [part, (ms * 1_000) / count]));
+}
+
 function timeOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

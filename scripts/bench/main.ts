@@ -7,9 +7,12 @@ import { type Guardian, startGuardian } from '../embedded/start-guardian.ts';
 import { buildIfNeeded } from '../start/build-service.ts';
 import { StartError } from '../start/start-error.ts';
 import { listenForStop, whenAborted } from '../start/stop-request.ts';
+import { runIngest } from './mailings/run-ingest.ts';
+import { runSending } from './mailings/run-sending.ts';
+import { readMailUrl } from './mailings/sink-count.ts';
 import { type BenchOptions, readOptions } from './options.ts';
 import { Processes } from './processes.ts';
-import { renderEnqueue, renderMachine, renderRounds } from './report.ts';
+import { renderEnqueue, renderIngest, renderMachine, renderRounds, renderSending } from './report.ts';
 import { type BenchSystems, runEnqueueOnly, runNewTransfers, runReplays } from './scenarios.ts';
 import { startEcho, startNaive, startSemel } from './systems.ts';
 
@@ -53,11 +56,15 @@ async function startSystems(
   const dataDir = join(runDir, 'semel');
   await mkdir(dataDir);
   const profileDir = options.profileDir && resolve(options.profileDir);
+  const sink = await processes.startScript('sink', 'mailings/mail-sink.ts');
+  const mailUrl = await readMailUrl(sink);
   return {
+    processes,
+    sink,
     generator: await processes.startScript('generator', 'load/generator.ts'),
     echo: await startEcho(processes),
     naive: await startNaive(processes, urls),
-    semel: await startSemel(processes, urls, { root, dataDir, profileDir }),
+    semel: await startSemel(processes, urls, { root, dataDir, profileDir, mailUrl }),
     databaseUrl,
     postgresPid,
     redisPid,
@@ -74,9 +81,13 @@ async function runScenarios(systems: BenchSystems, options: BenchOptions): Promi
     if (name === 'new-64') say(renderRounds(titles[64], await runNewTransfers(systems, options, 64), 1));
     if (name === 'new-256') say(renderRounds(titles[256], await runNewTransfers(systems, options, 256), 1));
     if (name === 'replays') say(renderRounds('replays, 64 connections', await runReplays(systems, options), 0.5));
+    if (name === 'ingest') say(renderIngest(await runIngest(systems, options)));
+    if (name === 'sending') say(renderSending(await runSending(systems, options)));
     if (name === 'enqueue') say(renderEnqueue(await runEnqueueOnly(systems, options)));
   }
-  say('\nEvery answer of Semel was checked against its ledger.');
+  say(
+    '\nEvery answer of Semel was checked against its ledger, every entry against its file, and every mail came once.',
+  );
 }
 
 const stop = listenForStop();

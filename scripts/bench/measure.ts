@@ -1,15 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CpuTimes, readCpuTimes, subtractCpuTimes } from './cpu-times.ts';
+import { type CpuTimes, divideCpuTimes, readCpuTimes, subtractCpuTimes } from './cpu-times.ts';
 import type { LoadPlan, LoadResult } from './load/protocol.ts';
 import { sendLoad } from './load/send-load.ts';
 import type { BenchProcess } from './processes.ts';
 import type { System } from './systems.ts';
 
-export interface Measurement extends LoadResult {
-  readonly system: System['name'];
-  /** Microseconds of CPU for each request, by part. */
+/** How fast something was. */
+export interface Rate {
+  readonly system: string;
+  readonly perSecond: number;
+  /** Microseconds of CPU for each request, row or mail, by part. */
   readonly cpuMicros: CpuTimes;
 }
+
+export interface Measurement extends LoadResult, Rate {}
 
 export interface MeasureParts {
   readonly generator: BenchProcess;
@@ -50,8 +54,7 @@ export async function measure(parts: MeasureParts, system: System, traffic: Traf
       `WRONG: ${system.name} was to answer ${expectedStatus} and answered ${JSON.stringify(result.statuses)}.`,
     );
   }
-  const cpuMicros = new Map([...used].map(([part, ms]) => [part, (ms * 1_000) / answers]));
-  return { ...result, system: system.name, cpuMicros };
+  return { ...result, system: system.name, cpuMicros: divideCpuTimes(used, answers) };
 }
 
 export function countAnswers(result: LoadResult): number {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { StartError } from '../start/start-error.ts';
 
-export const scenarioNames = ['new-64', 'new-256', 'replays', 'enqueue'] as const;
+export const scenarioNames = ['new-64', 'new-256', 'replays', 'enqueue', 'ingest', 'sending'] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
 
 export interface BenchOptions {
@@ -14,7 +14,7 @@ export interface BenchOptions {
 
 const usage = `Usage: npm run bench -- [--seconds N] [--rounds N] [--only ${scenarioNames.join('|')}] [--profile FOLDER]`;
 
-/** The defaults are the shortest run whose ratios repeat: about two and a half minutes in all. */
+/** The defaults are the shortest run whose ratios repeat: about four minutes in all. */
 export function readOptions(args: string[]): BenchOptions {
   const { seconds, rounds, only, profile } = parse(args);
   return {

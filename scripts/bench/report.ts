@@ -1,6 +1,8 @@
 import { cpus, totalmem } from 'node:os';
 import type { CpuTimes } from './cpu-times.ts';
-import type { Measurement } from './measure.ts';
+import type { IngestResult } from './mailings/run-ingest.ts';
+import type { SendingResult } from './mailings/run-sending.ts';
+import type { Measurement, Rate } from './measure.ts';
 import type { EnqueueResult, Round } from './scenarios.ts';
 
 export function renderMachine(): string {
@@ -10,30 +12,67 @@ export function renderMachine(): string {
   return `${cpus().length} cores (${cpu?.model.trim() ?? 'unknown'}), ${memory}, ${versions}`;
 }
 
-/** A table of the rounds with their ratios; the median ratio is what is held against the target. */
+/** What is counted, and what is told of it besides how many there are in a second. */
+interface Columns<T extends Rate> {
+  readonly unit: string;
+  readonly more: readonly (readonly [name: string, read: (rate: T) => number])[];
+}
+
+const requests: Columns<Measurement> = {
+  unit: 'request',
+  more: [
+    ['p50 ms', (measurement) => measurement.p50Ms],
+    ['p99 ms', (measurement) => measurement.p99Ms],
+  ],
+};
+
 export function renderRounds(title: string, rounds: readonly Round[], target: number): string {
-  const names = `${rounds[0]?.baseline.system ?? ''}/Semel`;
-  const ratios = rounds.map(ratioOf);
-  const ratio = median(ratios);
-  const lines = rounds.map((round, index) =>
-    line([String(index + 1), ...cells(round.baseline), ...cells(round.semel), ratioOf(round).toFixed(2)]),
-  );
-  const medians = [
-    'median',
-    ...medianCells(rounds.map((round) => round.baseline)),
-    ...medianCells(rounds.map((round) => round.semel)),
-    ratio.toFixed(2),
-  ];
-  const [baseline = '', semel = ''] = names.split('/');
+  return renderTable(title, rounds, target, requests);
+}
+
+export function renderIngest({ title, target, rounds, memory }: IngestResult): string {
+  const lines = [renderTable(title, rounds, target, { unit: 'row', more: [] })];
+  if (memory) {
+    const { rows, beforeMb, peakMb } = memory;
+    const grown = (peakMb - beforeMb).toFixed(0);
+    lines.push(
+      `  memory of the worker, ${rows} rows: ${beforeMb.toFixed(0)} MiB before, at most ${peakMb.toFixed(0)} MiB meanwhile, so ${grown} MiB more`,
+    );
+  }
+  return lines.join('\n');
+}
+
+export function renderSending({ title, target, rounds }: SendingResult): string {
+  return renderTable(title, rounds, target, { unit: 'mail', more: [] });
+}
+
+/** A table of the rounds with their ratios; the median ratio is what is held against the target. */
+function renderTable<T extends Rate>(
+  title: string,
+  rounds: readonly Round<T>[],
+  target: number,
+  columns: Columns<T>,
+): string {
+  const ratio = median(rounds.map(ratioOf));
+  const [baselines, semels] = [rounds.map((round) => round.baseline), rounds.map((round) => round.semel)];
+  const name = baselines[0]?.system ?? '';
+  const headings = columns.more.map(([heading]) => heading);
   return [
     '',
     title,
-    line(['round', `${baseline}/s`, 'p50 ms', 'p99 ms', `${semel}/s`, 'p50 ms', 'p99 ms', 'ratio']),
-    ...lines,
-    line(medians),
-    `  target: at least ${target.toFixed(1)} x ${baseline}; reached ${ratio.toFixed(2)} x: ${ratio >= target ? 'PASS' : 'below'}`,
-    ...renderCpu(rounds.map((round) => round.baseline)),
-    ...renderCpu(rounds.map((round) => round.semel)),
+    line(['round', `${name}/s`, ...headings, 'Semel/s', ...headings, 'ratio']),
+    ...rounds.map((round, index) =>
+      line([
+        String(index + 1),
+        ...cells([round.baseline], columns),
+        ...cells([round.semel], columns),
+        ratioOf(round).toFixed(2),
+      ]),
+    ),
+    line(['median', ...cells(baselines, columns), ...cells(semels, columns), ratio.toFixed(2)]),
+    `  target: at least ${target.toFixed(1)} x ${name}; reached ${ratio.toFixed(2)} x: ${ratio >= target ? 'PASS' : 'below'}`,
+    ...renderCpu(baselines, columns.unit),
+    ...renderCpu(semels, columns.unit),
   ].join('\n');
 }
 
@@ -44,26 +83,22 @@ export function renderEnqueue({ measurement, backlog, drainedPerSecond }: Enqueu
     'enqueue only (Prefer: respond-async), 64 connections',
     `  accepted ${perSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`,
     `  then ${backlog} left in the queue, drained at ${drainedPerSecond.toFixed(0)}/s`,
-    ...renderCpu([measurement]),
+    ...renderCpu([measurement], 'request'),
   ].join('\n');
 }
 
-function ratioOf({ baseline, semel }: Round): number {
+function ratioOf({ baseline, semel }: Round<Rate>): number {
   return semel.perSecond / baseline.perSecond;
 }
 
-function cells(measurement: Measurement): string[] {
-  return [measurement.perSecond.toFixed(0), measurement.p50Ms.toFixed(1), measurement.p99Ms.toFixed(1)];
-}
-
-function medianCells(all: readonly Measurement[]): string[] {
-  const of = (pick: (measurement: Measurement) => number, digits: number): string =>
-    median(all.map(pick)).toFixed(digits);
-  return [of((each) => each.perSecond, 0), of((each) => each.p50Ms, 1), of((each) => each.p99Ms, 1)];
+/** Of several, the medians. */
+function cells<T extends Rate>(all: readonly T[], { more }: Columns<T>): string[] {
+  const rates = median(all.map((each) => each.perSecond)).toFixed(0);
+  return [rates, ...more.map(([, read]) => median(all.map(read)).toFixed(1))];
 }
 
 /** Where the cores went: on a machine with two, a request cannot cost less than the sum of this, halved. */
-function renderCpu(all: readonly Measurement[]): string[] {
+function renderCpu(all: readonly Rate[], unit: string): string[] {
   const parts: CpuTimes = all[0]?.cpuMicros ?? new Map();
   if (parts.size === 0) return [];
   const medians = [...parts.keys()].map((part): [string, number] => [
@@ -72,7 +107,7 @@ function renderCpu(all: readonly Measurement[]): string[] {
   ]);
   const total = medians.reduce((sum, [, micros]) => sum + micros, 0);
   const shares = medians.map(([part, micros]) => `${part} ${micros.toFixed(0)}`).join(', ');
-  return [`  CPU microseconds a request, ${all[0]?.system}: ${shares}, in all ${total.toFixed(0)}`];
+  return [`  CPU microseconds a ${unit}, ${all[0]?.system}: ${shares}, in all ${total.toFixed(0)}`];
 }
 
 function median(values: readonly number[]): number {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { checkLedger, readLedger, waitForDrain } from './ledger.ts';
-import { countAnswers, type Measurement, type MeasureParts, measure, type Traffic } from './measure.ts';
+import { countAnswers, type Measurement, type MeasureParts, measure, type Rate, type Traffic } from './measure.ts';
 import type { BenchOptions } from './options.ts';
+import type { BenchProcess, Processes } from './processes.ts';
 import type { System } from './systems.ts';
 
 export interface BenchSystems extends MeasureParts {
@@ -9,11 +10,14 @@ export interface BenchSystems extends MeasureParts {
   readonly naive: System;
   readonly semel: System;
   readonly databaseUrl: string;
+  /** Where Semel's mails go. */
+  readonly sink: BenchProcess;
+  readonly processes: Processes;
 }
 
-export interface Round {
-  readonly baseline: Measurement;
-  readonly semel: Measurement;
+export interface Round<T extends Rate = Measurement> {
+  readonly baseline: T;
+  readonly semel: T;
 }
 
 // What is compiled by then is most of it; with one second the first round was half as fast as the second.
@@ -76,8 +80,11 @@ async function measureChecked(systems: BenchSystems, traffic: Traffic, kind: 'ne
   return measurement;
 }
 
-async function runRounds(options: BenchOptions, runRound: () => Promise<Round>): Promise<Round[]> {
-  const rounds: Round[] = [];
+export async function runRounds<T extends Rate>(
+  options: BenchOptions,
+  runRound: () => Promise<Round<T>>,
+): Promise<Round<T>[]> {
+  const rounds: Round<T>[] = [];
   for (let round = 0; round < options.rounds; round += 1) rounds.push(await runRound());
   return rounds;
 }
@@ -87,6 +94,6 @@ function timesOf(options: BenchOptions): { warmupMs: number; measureMs: number }
 }
 
 /** Never all digits, which BullMQ would refuse as the id of a job. */
-function newPrefix(): string {
+export function newPrefix(): string {
   return `bench-${randomBytes(6).toString('hex')}-`;
 }

@@ -26,6 +26,9 @@ const startTimeoutMs = 30_000;
 // On, so that its cost is part of the figures, and out of reach.
 const rateLimitPerMinute = 1_000_000_000;
 
+// The default, said here because nodemailer's pool gets the same.
+export const mailConnections = 10;
+
 export async function startEcho(processes: Processes): Promise<System> {
   const port = await findFreePort();
   const server = await processes.startScript('echo', 'baselines/echo-server.ts', { PORT: String(port) });
@@ -47,6 +50,8 @@ export interface SemelPlace {
   readonly root: string;
   readonly dataDir: string;
   readonly profileDir: string | undefined;
+  /** Nothing is sent there unless a mailing is uploaded. */
+  readonly mailUrl: string;
 }
 
 export async function startSemel(processes: Processes, urls: StoreUrls, place: SemelPlace): Promise<System> {
@@ -59,6 +64,8 @@ export async function startSemel(processes: Processes, urls: StoreUrls, place: S
     SEMEL_API_KEY: apiKey,
     SEMEL_DATA_DIR: place.dataDir,
     RATE_LIMIT_PER_MINUTE: String(rateLimitPerMinute),
+    MAIL_URL: place.mailUrl,
+    MAIL_CONNECTIONS: String(mailConnections),
   };
   await migrate(place.root, { PATH: process.env.PATH, ...environment });
   const start = (role: 'api' | 'worker'): BenchProcess =>
