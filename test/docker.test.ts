@@ -90,7 +90,7 @@ describe('docker-compose.yml', () => {
   it('has no secret of its own: each comes from the environment, and a missing one stops the start', () => {
     for (const [, { environment = {} }] of services) {
       for (const [name, value] of Object.entries(environment)) {
-        if (/PASSWORD|KEY|DATABASE_URL/.test(name)) expect(String(value)).toMatch(/\$\{[A-Z_]+:\?[^}]+\}/);
+        if (/PASSWORD|KEY|DATABASE_URL/.test(name)) expect(String(value)).toMatch(/\$\{[A-Z0-9_]+:\?[^}]+\}/);
       }
     }
   });

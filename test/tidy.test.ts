@@ -162,17 +162,17 @@ function readSchema(): string[] {
 }
 
 describe('environment variables', () => {
-  const compose = readText('docker-compose.yml').matchAll(/\$\{([A-Z_]+)/g);
+  const compose = readText('docker-compose.yml').matchAll(/\$\{([A-Z0-9_]+)/g);
   const ofCompose = [...compose].map(([, name = '']) => name);
 
   it('are all in .env.example, which has no others', () => {
-    const named = [...readText('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = '']) => name);
+    const named = [...readText('.env.example').matchAll(/^#?([A-Z0-9_]+)=/gm)].map(([, name = '']) => name);
     expect(named).toHaveLength(new Set(named).size);
     expect(new Set(named)).toEqual(new Set([...environmentVariables, ...ofCompose]));
   });
 
   it('are all in the table of the README, which has no others', () => {
-    const named = [...readText('README.md').matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name = '']) => name);
+    const named = [...readText('README.md').matchAll(/^\| `([A-Z0-9_]+)` +\|/gm)].map(([, name = '']) => name);
     expect(named).toHaveLength(new Set(named).size);
     expect(new Set(named)).toEqual(new Set(environmentVariables));
   });
