@@ -35,7 +35,10 @@ const cleanUpPauseMs = 3_600_000;
 export function startMailings(parts: MailingParts): { close: () => Promise<void> } {
   const { config, log, db, hitFailpoint } = parts;
   const stopping = new AbortController();
-  const transport = openMailTransport(config, { maxConnections: config.MAIL_CONNECTIONS });
+  const transport = openMailTransport(config, {
+    maxConnections: config.MAIL_CONNECTIONS,
+    onData: () => hitFailpoint('mail.data'),
+  });
   const { links } = openMailLinks(config);
   const shared = { db, log, hitFailpoint, actor: `worker:${parts.instanceId}`, stopping: stopping.signal };
   const worker = startMailingWorker({

@@ -176,7 +176,7 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     log,
     task: () => relayOutbox({ db, queues, isRedisReady, log, hitFailpoint }),
   });
-  const reconciler = new Reconciler({ db, queues, redis, prefix, log });
+  const reconciler = new Reconciler({ db, queues, redis, prefix, log, hitFailpoint });
   const reconciling = new Recurring({
     name: 'reconciler',
     pauseMs: pausesMs.reconcile,
@@ -206,14 +206,14 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
 
 /** What happens in Semel reaches the outside: events go to their groups of consumers. */
 function startNotifications(parts: Parts, connection: RedisClient): { close: () => Promise<void> } {
-  const { config, log, db, redis, prefix } = parts;
+  const { config, log, db, redis, prefix, hitFailpoint } = parts;
   const leaseMs = config.LOCK_DURATION_MS;
   const stores = {
     redis: new RedisDedupStore({ redis, prefix: `${prefix}:consumed`, leaseMs }),
     postgres: new PostgresDedupStore({ db, leaseMs }),
     log,
   };
-  const pump = createWebhookPump({ db, log, config });
+  const pump = createWebhookPump({ db, log, config, hitFailpoint });
   const pumping = new Recurring({ name: 'webhooks', pauseMs: pausesMs.webhooks, log, task: () => pump.runOnce() });
   const mailing = startAlertMails(parts);
   const webhooks: Consumer = {
@@ -231,6 +231,7 @@ function startNotifications(parts: Parts, connection: RedisClient): { close: () 
     consumers: [webhooks, alerts, ...parts.consumers].map((consumer) => deduplicate(consumer, stores)),
     lockDurationMs: config.LOCK_DURATION_MS,
     log,
+    hitFailpoint,
   });
   const close = async () => {
     await untilLost(redis, worker.close());
@@ -271,6 +272,7 @@ async function startApi(parts: Parts): Promise<HttpServer> {
       maxBytes: config.UPLOAD_MAX_BYTES,
       sender: config.MAIL_FROM,
       addJobs: parts.addMailingJobs,
+      hitFailpoint,
     },
     stopping: stopping.signal,
     checkHealth: () => checkHealth({ db, redis, queues, storage: parts.storage }),

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { failpointsPattern } from './failpoints.ts';
 
 export const roles = ['all', 'api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
@@ -116,14 +117,8 @@ const environmentSchema = z.object({
   SHUTDOWN_TIMEOUT_MS: integer(0, 600_000).default(25_000),
   DATABASE_POOL_SIZE: integer(2, 200).default(10),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  /** For fault tests only: `name=kill|stop|fail,…`. See failpoints.ts. */
-  SEMEL_FAILPOINTS: z
-    .string()
-    .regex(
-      /^([a-z.-]+=(kill|stop|fail)(@\d+)?)(,[a-z.-]+=(kill|stop|fail)(@\d+)?)*$/,
-      'must be name=kill|stop|fail[@N],…',
-    )
-    .optional(),
+  /** For fault tests only. See failpoints.ts. */
+  SEMEL_FAILPOINTS: z.string().regex(failpointsPattern, 'must be name=kill|stop|fail|block:MS[@N],…').optional(),
 });
 
 export const environmentVariables: readonly string[] = Object.keys(environmentSchema.shape);

@@ -1,6 +1,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
+import type { HitFailpoint } from '../failpoints.ts';
 import type { OperationHost } from '../processors/define-operation.ts';
 import type { MailLinks } from '../processors/mailings/links.ts';
 import type { Registry } from '../processors/registry.ts';
@@ -37,6 +38,7 @@ export interface MailingApiParts {
   linkKey: () => Buffer;
   /** Never fails: the relay brings what Redis does not take now. */
   addJobs: (jobs: readonly JobDraft[]) => Promise<void>;
+  hitFailpoint: HitFailpoint;
 }
 
 /** What the routes work with. */

@@ -36,6 +36,7 @@ export async function runOperation(engine: Engine, job: OperationJob): Promise<R
 
   const lock = await acquireLock(engine, operation, record);
   if (lock === 'held') return { kind: 'again', delayMs: lockedDelayMs };
+  engine.hitFailpoint('run.locked');
   try {
     const settled =
       job.stalls < maxStalls
@@ -43,7 +44,9 @@ export async function runOperation(engine: Engine, job: OperationJob): Promise<R
         : await giveUp(engine, operation, record, new Error(`${job.stalls} workers died while they ran this`));
     if (settled.kind === 'again') return settled;
     engine.hitFailpoint('run.committed');
-    return await announce(engine, job, settled.record);
+    const announced = await announce(engine, job, settled.record);
+    engine.hitFailpoint('run.announced');
+    return announced;
   } finally {
     await lock?.release();
   }

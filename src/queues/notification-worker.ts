@@ -1,5 +1,6 @@
 import { DelayedError, type Job, Worker } from 'bullmq';
 import type { Logger } from 'pino';
+import type { HitFailpoint } from '../failpoints.ts';
 import type { Database } from '../store/database.ts';
 import { type EventRow, findEvent } from '../store/events.ts';
 import { removeFromOutbox } from '../store/outbox.ts';
@@ -19,6 +20,7 @@ export interface NotificationParts {
   consumers: readonly Consumer[];
   lockDurationMs: number;
   log: Logger;
+  hitFailpoint: HitFailpoint;
 }
 
 interface NotificationJobData {
@@ -60,6 +62,7 @@ async function handleJob(
     const consumer = consumers.get(job.name);
     if (!consumer) throw new Error(`no consumer is named ${job.name}`);
     if (event) await consumer.consume(event);
+    parts.hitFailpoint('event.consumed');
     await removeFromOutbox(parts.db, [outboxId]);
     return event ? 'consumed' : 'the event is gone';
   } catch (error) {

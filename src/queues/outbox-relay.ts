@@ -35,6 +35,7 @@ export async function relayOutbox(parts: RelayParts): Promise<number> {
   while (parts.isRedisReady()) {
     const rows = await claimOutbox(parts.db, batchSize);
     if (rows.length === 0) break;
+    parts.hitFailpoint('relay.claimed');
     const delivered = await deliver(parts, rows);
     moved += delivered.length;
     parts.hitFailpoint('relay.enqueued');

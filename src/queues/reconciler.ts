@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { HitFailpoint } from '../failpoints.ts';
 import type { Database } from '../store/database.ts';
 import { listUnsettled } from '../store/record-queries.ts';
 import type { RecordRow } from '../store/records.ts';
@@ -12,6 +13,7 @@ export interface ReconcilerParts {
   redis: RedisClient;
   prefix: string;
   log: Logger;
+  hitFailpoint: HitFailpoint;
 }
 
 const pageSize = 1_000;
@@ -39,6 +41,7 @@ export class Reconciler {
 
   /** One round. Returns how many jobs were put back. */
   async reconcile(): Promise<number> {
+    this.#parts.hitFailpoint('reconcile.begun');
     const walkAll = await this.#mayHaveLostJobs();
     if (walkAll) this.#after = undefined;
     let restored = 0;

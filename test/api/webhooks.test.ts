@@ -60,7 +60,8 @@ afterAll(async () => {
 const register = (body: unknown, options?: CallOptions) => service.api.post('/v1/webhooks', body, options);
 const runPump = async () => {
   const config = readConfig(service.environment);
-  await createWebhookPump({ db: service.db, log: pino({ level: 'silent' }), config }).runOnce();
+  const hitFailpoint = () => undefined;
+  await createWebhookPump({ db: service.db, log: pino({ level: 'silent' }), config, hitFailpoint }).runOnce();
 };
 
 describe('a webhook', () => {

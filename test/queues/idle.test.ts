@@ -54,7 +54,7 @@ it('an idle worker asks Postgres 57 times a minute: one small query for each rou
   };
   const perRelay = await count(() => relayOutbox(parts));
   const perReconcile = await count(() => reconciler.reconcile());
-  const pump = createWebhookPump({ db: parts.db, log: parts.log, config: readConfig(stores.environment) });
+  const pump = createWebhookPump({ ...parts, config: readConfig(stores.environment) });
   const perPump = await count(() => pump.runOnce());
   const perMinute = (pauseMs: number, queries: number) => (60_000 / pauseMs) * queries;
   const { relay, reconcile, webhooks } = pausesMs;

@@ -20,7 +20,14 @@ beforeAll(async () => {
   const prefix = `{${service.environment.REDIS_PREFIX}}`;
   redis = openRedis(readConfig(service.environment), 'caller', () => undefined);
   queues = new Queues(redis, prefix, () => undefined);
-  reconciler = new Reconciler({ db: service.db, queues, redis, prefix, log: pino({ level: 'silent' }) });
+  reconciler = new Reconciler({
+    db: service.db,
+    queues,
+    redis,
+    prefix,
+    log: pino({ level: 'silent' }),
+    hitFailpoint: () => undefined,
+  });
   await eventually(() => expect(redis.status).toBe('ready'));
 });
 

@@ -29,6 +29,7 @@ export function uploadRoute(
     const created = await receiveUpload(c, { filename, maxBytes, stallTimeoutMs }, async (upload) => {
       return await storeAndCreate(parts, c, upload, { key, identity });
     });
+    parts.mailings.hitFailpoint('upload.committed');
     if (created.job) await parts.mailings.addJobs([created.job]);
     return answer(c, created);
   };
@@ -50,6 +51,7 @@ async function storeAndCreate(
   const check = new ContentCheck({ maxBytes, texts, sender });
   const fileName = `mailings/${randomUUID()}.csv`;
   await storage.write(fileName, check.pass(content));
+  parts.mailings.hitFailpoint('upload.stored');
   const { bytes, hash, format } = check.finish();
   const file = { fileName, fileBytes: bytes, contentHash: hash, format };
   const ratePerSecond = fields.ratePerSecond ?? null;

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { HitFailpoint } from '../../failpoints.ts';
 import type { Database } from '../../store/database.ts';
 import {
   type ClaimedDelivery,
@@ -16,6 +17,7 @@ export interface DeliveryContext {
   log: Logger;
   guard: TargetGuard;
   secretKey: () => Buffer;
+  hitFailpoint: HitFailpoint;
   config: { WEBHOOK_RETRY_DELAYS_MS: readonly number[]; WEBHOOK_TIMEOUT_MS: number };
 }
 
@@ -24,6 +26,7 @@ const maxFailingMs = 5 * 86_400_000;
 
 /** Sends a claimed delivery and notes the outcome. */
 export async function attemptDelivery(context: DeliveryContext, claimed: ClaimedDelivery): Promise<void> {
+  context.hitFailpoint('webhook.claimed');
   const headers = signatureHeaders(
     { id: claimed.event_id, timestampSeconds: Math.floor(Date.now() / 1000), body: claimed.body },
     secretsOf(context, claimed),
@@ -31,6 +34,7 @@ export async function attemptDelivery(context: DeliveryContext, claimed: Claimed
   const { url, body } = claimed;
   const timeoutMs = context.config.WEBHOOK_TIMEOUT_MS;
   const outcome = await sendAttempt(context.guard, { url, headers, body, timeoutMs });
+  context.hitFailpoint('webhook.answered');
   await noteOutcome(context, claimed, outcome);
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
+import type { HitFailpoint } from '../../failpoints.ts';
 import type { Database } from '../../store/database.ts';
 import { openSecretKey } from '../../store/secret-key.ts';
 import { type ClaimedDelivery, claimDeliveries } from '../../store/webhook-deliveries.ts';
@@ -16,6 +17,7 @@ export interface WebhookPumpParts {
   db: Database;
   log: Logger;
   config: WebhookConfig;
+  hitFailpoint: HitFailpoint;
   /** Other than that of the configuration: for tests of what it refuses. */
   guard?: TargetGuard;
 }
@@ -39,9 +41,10 @@ const claimPauseMs = 5;
 const maxRoundMs = 10_000;
 
 /** Sends what is due. Any number of pumps may run, in one process or many. */
-export function createWebhookPump({ db, log, config, guard: givenGuard }: WebhookPumpParts): WebhookPump {
+export function createWebhookPump(parts: WebhookPumpParts): WebhookPump {
+  const { db, log, config, hitFailpoint, guard: givenGuard } = parts;
   const guard = givenGuard ?? createTargetGuard({ allowPrivate: config.WEBHOOK_ALLOW_PRIVATE });
-  const context = { db, log, guard, config, secretKey: openSecretKey(config) };
+  const context = { db, log, guard, config, hitFailpoint, secretKey: openSecretKey(config) };
   // An attempt takes one timeout at most. As much again, and a second, for a process that is slow to note its outcome.
   const leaseMs = 2 * config.WEBHOOK_TIMEOUT_MS + 1_000;
   const inFlight = new Map<Promise<void>, string>();

@@ -31,9 +31,9 @@ export const sendTimeoutMs = 20_000;
 /** Without MAIL_URL, mail is kept as files under the data folder. */
 export function openMailTransport(
   config: Pick<Config, 'MAIL_URL' | 'SEMEL_DATA_DIR'>,
-  { maxConnections = 1 }: { maxConnections?: number } = {},
+  { maxConnections = 1, onData }: { maxConnections?: number; onData?: () => void } = {},
 ): MailTransport {
   return config.MAIL_URL
-    ? openSmtpTransport(config.MAIL_URL, { timeoutMs: sendTimeoutMs, maxConnections })
+    ? openSmtpTransport(config.MAIL_URL, { timeoutMs: sendTimeoutMs, maxConnections, onData })
     : openCaptureTransport(join(config.SEMEL_DATA_DIR, 'mail'));
 }

@@ -6,6 +6,8 @@ import type { ComposedMail } from './compose-mail.ts';
 export interface SmtpSessionOptions extends SMTPConnection.Options {
   auth?: { user?: string | undefined; pass?: string | undefined } | undefined;
   timeoutMs: number;
+  /** Called when the server waits for the content of a mail. */
+  onData?: (() => void) | undefined;
 }
 
 /** Long enough for a goodbye over any line. It holds up whoever waits for the connection's place. */
@@ -19,11 +21,13 @@ export class SmtpSession {
   mailCount = 0;
   readonly #connection: SMTPConnection;
   readonly #auth: SmtpSessionOptions['auth'];
+  readonly #onData: SmtpSessionOptions['onData'];
   #content: Readable | undefined;
   #fail: (error: Error) => void = () => undefined;
 
-  constructor({ auth, timeoutMs, ...options }: SmtpSessionOptions) {
+  constructor({ auth, timeoutMs, onData, ...options }: SmtpSessionOptions) {
     this.#auth = auth;
+    this.#onData = onData;
     // Each conversation has a deadline of its own. These only catch what it does not watch, and must not come first.
     const [connectionTimeout, greetingTimeout, socketTimeout] = [2 * timeoutMs, 2 * timeoutMs, 2 * timeoutMs];
     this.#connection = new SMTPConnection({ ...options, connectionTimeout, greetingTimeout, socketTimeout });
@@ -117,6 +121,7 @@ export class SmtpSession {
   #readWhenAsked(content: Buffer): Readable {
     const begin = () => {
       this.hasBegunData = true;
+      this.#onData?.();
     };
     return new Readable({
       read() {

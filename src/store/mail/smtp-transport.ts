@@ -18,9 +18,10 @@ const resetTimeoutMs = 2_000;
 /** Speaks to a mail server over a few connections that are used again. */
 export function openSmtpTransport(
   url: string,
-  { timeoutMs, maxConnections = 1 }: { timeoutMs: number; maxConnections?: number },
+  options: { timeoutMs: number; maxConnections?: number; onData?: (() => void) | undefined },
 ): MailTransport {
-  const pool = new SmtpPool({ ...parseConnectionUrl(url), timeoutMs }, maxConnections);
+  const { timeoutMs, maxConnections = 1, onData } = options;
+  const pool = new SmtpPool({ ...parseConnectionUrl(url), timeoutMs, onData }, maxConnections);
   return {
     maxInHand: maxConnections,
     send: async (message) => {

@@ -43,7 +43,7 @@ export async function openPumpFixture(environment: Record<string, string> = {}) 
     register,
     emit,
     createPump: (more: Partial<WebhookPumpParts> = {}) =>
-      createWebhookPump({ db, log: pino({ level: 'silent' }), config, ...more }),
+      createWebhookPump({ db, log: pino({ level: 'silent' }), config, hitFailpoint: () => undefined, ...more }),
     secretOf: (webhookId: string, version = 1) => deriveSecret(openSecretKey(config)(), webhookId, version),
     deliveriesOf: async (webhookId: string) =>
       await db.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId).orderBy('id').execute(),
