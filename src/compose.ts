@@ -6,35 +6,29 @@ import { checkHealth } from './api/health-report.ts';
 import { type HttpServer, startHttpServer } from './api/http-server.ts';
 import { createRateLimit } from './api/rate-limit.ts';
 import { startMailings } from './compose-mailings.ts';
+import { startNotifications } from './compose-notifications.ts';
 import type { Config, Role } from './config.ts';
 import { createFailpoints } from './failpoints.ts';
 import type { AnyOperation } from './processors/define-operation.ts';
 import { createEngine } from './processors/engine.ts';
 import { createRegistry, operations } from './processors/registry.ts';
-import { createAlertMailer } from './queues/alerts/alert-mailer.ts';
-import { queueAlert } from './queues/alerts/queue-alert.ts';
-import { deduplicate } from './queues/deduplicated-consumer.ts';
 import { Enqueuer } from './queues/enqueue.ts';
 import { createJobAdder, openMailLinks } from './queues/mailings/open-mailings.ts';
-import { type Consumer, startNotificationWorker } from './queues/notification-worker.ts';
+import type { Consumer } from './queues/notification-worker.ts';
 import { startOperationWorker } from './queues/operation-worker.ts';
 import { relayOutbox } from './queues/outbox-relay.ts';
+import { pausesMs } from './queues/pauses.ts';
 import { Queues } from './queues/queues.ts';
 import { Reconciler } from './queues/reconciler.ts';
 import { Recurring } from './queues/recurring.ts';
 import { ReplayCounter } from './queues/replay-counter.ts';
 import { ResultWaiter } from './queues/result-waiter.ts';
 import { Submitter } from './queues/submit.ts';
-import { enqueueDeliveries } from './queues/webhooks/enqueue-deliveries.ts';
 import { createOperationHost } from './queues/webhooks/operation-host.ts';
-import { createWebhookPump } from './queues/webhooks/pump.ts';
-import { PostgresDedupStore } from './receiver/postgres-dedup-store.ts';
-import { RedisDedupStore } from './receiver/redis-dedup-store.ts';
 import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { type FileStorage, openFileStorage } from './store/files/file-storage.ts';
 import { Locks } from './store/locks.ts';
-import { openMailTransport } from './store/mail/mail-transport.ts';
 import { ensureAuditPartitions } from './store/migrate.ts';
 import { hashTagOf, openRedis, type RedisClient } from './store/redis.ts';
 import { Results } from './store/results.ts';
@@ -55,15 +49,6 @@ export interface ServiceOptions {
   /** More consumers of events, besides webhooks and alerts. */
   consumers?: readonly Consumer[];
 }
-
-/** How often a worker looks for what is to be done without being told. It is all that an idle system does. */
-export const pausesMs = {
-  relay: 2_000,
-  reconcile: 4_000,
-  webhooks: 5_000,
-  alerts: 5_000,
-  partition: 12 * 3_600_000,
-};
 
 /** The composition root: the only place that opens Postgres, Redis, queues and workers. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -189,7 +174,7 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     log,
     task: () => ensureAuditPartitions(db),
   });
-  const notifications = startNotifications(parts, connection);
+  const notifications = startNotifications({ ...parts, connection, untilLost });
   const mailings = startMailings({ ...parts, connection, untilLost });
   const close = async () => {
     const recurring = [relay, reconciling, partitioning];
@@ -202,51 +187,6 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     connection.disconnect();
   };
   return { close };
-}
-
-/** What happens in Semel reaches the outside: events go to their groups of consumers. */
-function startNotifications(parts: Parts, connection: RedisClient): { close: () => Promise<void> } {
-  const { config, log, db, redis, prefix, hitFailpoint } = parts;
-  const leaseMs = config.LOCK_DURATION_MS;
-  const stores = {
-    redis: new RedisDedupStore({ redis, prefix: `${prefix}:consumed`, leaseMs }),
-    postgres: new PostgresDedupStore({ db, leaseMs }),
-    log,
-  };
-  const pump = createWebhookPump({ db, log, config, hitFailpoint });
-  const pumping = new Recurring({ name: 'webhooks', pauseMs: pausesMs.webhooks, log, task: () => pump.runOnce() });
-  const mailing = startAlertMails(parts);
-  const webhooks: Consumer = {
-    group: 'webhooks',
-    consume: async (event) => {
-      await enqueueDeliveries(db, event);
-      pumping.wake();
-    },
-  };
-  const alerts: Consumer = { group: 'alerts', consume: (event) => queueAlert(db, event, config.ALERT_MAIL_TO) };
-  const worker = startNotificationWorker({
-    db,
-    connection,
-    prefix,
-    consumers: [webhooks, alerts, ...parts.consumers].map((consumer) => deduplicate(consumer, stores)),
-    lockDurationMs: config.LOCK_DURATION_MS,
-    log,
-    hitFailpoint,
-  });
-  const close = async () => {
-    await untilLost(redis, worker.close());
-    await Promise.all([pumping.stop(), mailing?.stop()]);
-    await pump.drain();
-  };
-  return { close };
-}
-
-/** Nobody to tell, nothing to look for. */
-function startAlertMails({ config, db, log }: Parts): Recurring | undefined {
-  const { ALERT_MAIL_TO: to, MAIL_FROM: from } = config;
-  if (to === undefined) return undefined;
-  const mailer = createAlertMailer({ db, transport: openMailTransport(config), from, to, log });
-  return new Recurring({ name: 'alert mails', pauseMs: pausesMs.alerts, log, task: () => mailer.runOnce() });
 }
 
 async function startApi(parts: Parts): Promise<HttpServer> {

@@ -1,9 +1,9 @@
 import type { KyselyPlugin } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { pausesMs } from '../../src/compose.ts';
 import { readConfig } from '../../src/config.ts';
 import { relayOutbox } from '../../src/queues/outbox-relay.ts';
+import { pausesMs } from '../../src/queues/pauses.ts';
 import { Queues } from '../../src/queues/queues.ts';
 import { Reconciler } from '../../src/queues/reconciler.ts';
 import { createWebhookPump } from '../../src/queues/webhooks/pump.ts';
