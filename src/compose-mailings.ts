@@ -6,7 +6,6 @@ import { InHand } from './processors/mailings/in-hand.ts';
 import { startMailingWorker } from './queues/mailings/mailing-worker.ts';
 import { openMailLinks } from './queues/mailings/open-mailings.ts';
 import type { JobDraft } from './queues/queues.ts';
-import { Recurring } from './queues/recurring.ts';
 import { type Database, withClient } from './store/database.ts';
 import type { FileStorage } from './store/files/file-storage.ts';
 import { openMailTransport } from './store/mail/mail-transport.ts';
@@ -26,10 +25,6 @@ interface MailingParts {
   warn: (connection: string) => (error: Error) => void;
   untilLost: (redis: RedisClient, work: Promise<unknown>) => Promise<void>;
 }
-
-/** An upload takes an hour at most, so what has not grown for two belongs to a process that was killed. */
-const unfinishedMs = 2 * 3_600_000;
-const cleanUpPauseMs = 3_600_000;
 
 /** The part of the composition root that reads files and sends mails. */
 export function startMailings(parts: MailingParts): { close: () => Promise<void> } {
@@ -66,15 +61,9 @@ export function startMailings(parts: MailingParts): { close: () => Promise<void>
       inHand: new InHand(2 * transport.maxInHand),
     },
   });
-  const cleaning = new Recurring({
-    name: 'unfinished uploads',
-    pauseMs: cleanUpPauseMs,
-    log,
-    task: () => parts.storage.removeUnfinished(new Date(Date.now() - unfinishedMs)),
-  });
   const close = async () => {
     stopping.abort();
-    await Promise.all([parts.untilLost(parts.redis, worker.close()), cleaning.stop()]);
+    await parts.untilLost(parts.redis, worker.close());
     await transport.close();
   };
   return { close };

@@ -5,6 +5,7 @@ import { createApp } from './api/app.ts';
 import { checkHealth } from './api/health-report.ts';
 import { type HttpServer, startHttpServer } from './api/http-server.ts';
 import { createRateLimit } from './api/rate-limit.ts';
+import { startHousekeeping } from './compose-housekeeping.ts';
 import { startMailings } from './compose-mailings.ts';
 import { startNotifications } from './compose-notifications.ts';
 import type { Config, Role } from './config.ts';
@@ -29,7 +30,6 @@ import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { type FileStorage, openFileStorage } from './store/files/file-storage.ts';
 import { Locks } from './store/locks.ts';
-import { ensureAuditPartitions } from './store/migrate.ts';
 import { hashTagOf, openRedis, type RedisClient } from './store/redis.ts';
 import { Results } from './store/results.ts';
 import { checkStores } from './store/start-checks.ts';
@@ -168,21 +168,17 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     log,
     task: async () => (isRedisReady() ? await reconciler.reconcile() : 0),
   });
-  const partitioning = new Recurring({
-    name: 'audit partitions',
-    pauseMs: pausesMs.partition,
-    log,
-    task: () => ensureAuditPartitions(db),
-  });
   const notifications = startNotifications({ ...parts, connection, untilLost });
   const mailings = startMailings({ ...parts, connection, untilLost });
+  const housekeeping = startHousekeeping({ ...parts, connection, untilLost });
   const close = async () => {
-    const recurring = [relay, reconciling, partitioning];
     await Promise.all([
       untilLost(redis, worker.close()),
       notifications.close(),
       mailings.close(),
-      ...recurring.map((task) => task.stop()),
+      housekeeping.close(),
+      relay.stop(),
+      reconciling.stop(),
     ]);
     connection.disconnect();
   };

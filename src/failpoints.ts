@@ -34,6 +34,9 @@ export const failpointNames = [
   'mail.data',
   'mail.answered',
   'mail.settled',
+  // Housekeeping: the jobs of a batch of expired records are gone, the records are not; the batch is deleted.
+  'expiry.jobs-removed',
+  'expiry.deleted',
 ] as const;
 
 export type FailpointName = (typeof failpointNames)[number];

@@ -4,5 +4,4 @@ export const pausesMs = {
   reconcile: 4_000,
   webhooks: 5_000,
   alerts: 5_000,
-  partition: 12 * 3_600_000,
 };

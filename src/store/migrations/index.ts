@@ -13,6 +13,7 @@ import * as notifications from './0011_notifications.ts';
 import * as mailings from './0012_mailings.ts';
 import * as mailingFunctions from './0013_mailing_functions.ts';
 import * as mailingQueueing from './0014_mailing_queueing.ts';
+import * as housekeeping from './0015_housekeeping.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   '0012_mailings': mailings,
   '0013_mailing_functions': mailingFunctions,
   '0014_mailing_queueing': mailingQueueing,
+  '0015_housekeeping': housekeeping,
 };
