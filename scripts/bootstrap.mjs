@@ -6,7 +6,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const programs = { start: 'scripts/start.ts', test: 'scripts/test.ts', bench: 'scripts/bench/main.ts' };
+const programs = {
+  start: 'scripts/start.ts',
+  test: 'scripts/test.ts',
+  bench: 'scripts/bench/main.ts',
+  'audit:verify': 'scripts/audit-verify.ts',
+};
 
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let child;

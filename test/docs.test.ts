@@ -46,7 +46,7 @@ describe.each(pages)('%s', (page) => {
       .filter((path) => !/[<>]|NNNN/.test(path));
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
     const scripts = Object.keys(JSON.parse(readText('package.json')).scripts);
-    const commands = [...prose.matchAll(/npm run ([\w-]+)/g)].map(([, name = '']) => name);
+    const commands = [...prose.matchAll(/npm run ([\w-]+(?::[\w-]+)*)/g)].map(([, name = '']) => name);
     expect(commands.filter((name) => !scripts.includes(name))).toEqual([]);
   });
 });

@@ -30,6 +30,17 @@ export async function openCluster(options: ClusterOptions): Promise<string> {
   return realpathSync(cluster);
 }
 
+/** The process and the port of the Postgres that works in the cluster of `dir`, if there is one. */
+export function findPostmaster(dir: string): { pid: number; port: number } | undefined {
+  const cluster = join(readLocation(dir) ?? dir, 'cluster');
+  const pidFile = join(cluster, 'postmaster.pid');
+  if (!existsSync(pidFile)) return undefined;
+  // Postgres writes its process into the first line and its port into the fourth.
+  const [pid, , , port] = readFileSync(pidFile, 'utf8').split('\n').map(Number);
+  if (pid === undefined || port === undefined || !(pid > 1) || !(port > 0)) return undefined;
+  return worksIn(pid, realpathSync(cluster)) ? { pid, port } : undefined;
+}
+
 /** Deletes what is kept outside `dir` on its behalf; `dir` itself is the caller's. */
 export async function removeDistantCluster(dir: string): Promise<void> {
   const home = readLocation(dir);

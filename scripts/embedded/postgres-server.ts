@@ -2,7 +2,7 @@ import { mkdirSync, realpathSync } from 'node:fs';
 import pg from 'pg';
 import { readOrMakePassword } from './password-file.ts';
 import { preparePostgresBinaries } from './postgres-binaries.ts';
-import { endPredecessor, openCluster } from './postgres-cluster.ts';
+import { endPredecessor, findPostmaster, openCluster } from './postgres-cluster.ts';
 import { type StopStep, startOnFreePort, startServerProcess } from './server-process.ts';
 import { findPostgresUser } from './unprivileged-user.ts';
 
@@ -42,7 +42,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   // "still in use" is said of memory that the processes of a killed postmaster hold until they notice.
   const retryOn = /Address already in use|still in use/i;
   return startOnFreePort(options.port, retryOn, async (port) => {
-    const urlOf = (name: string): string => `postgres://${superuser}:${password}@127.0.0.1:${port}/${name}`;
+    const urlOf = (name: string): string => urlTo({ port, password, name });
     const server = await startServerProcess({
       name: 'Postgres',
       file: binaries.postgres,
@@ -61,6 +61,16 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       stop: (mode = 'fast') => server.stop(mode === 'fast' ? fast : immediate),
     };
   });
+}
+
+/** Where the server of that folder can be reached, if it runs, whoever started it. */
+export function findRunningPostgres(dir: string): string | undefined {
+  const postmaster = findPostmaster(dir);
+  return postmaster && urlTo({ port: postmaster.port, password: readOrMakePassword(dir), name: database });
+}
+
+function urlTo({ port, password, name }: { port: number; password: string; name: string }): string {
+  return `postgres://${superuser}:${password}@127.0.0.1:${port}/${name}`;
 }
 
 function settings(port: number, fsync: boolean): string[] {

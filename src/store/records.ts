@@ -37,6 +37,8 @@ export interface RecordsTable {
   updated_at: Instant;
   settled_at: NullableInstant;
   expires_at: NullableInstant;
+  /** The hash of the last audit row: the end of the chain. */
+  audit_hash: Generated<Buffer | null>;
 }
 
 export type RecordRow = Selectable<RecordsTable>;

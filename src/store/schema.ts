@@ -1,7 +1,7 @@
 import type { AccountsTable } from './accounts.ts';
 import type { AlertsTable } from './alerts.ts';
 import type { ApiKeysTable } from './api-keys.ts';
-import type { AuditTable } from './audit.ts';
+import type { AuditTable, AuditTrimsTable } from './audit.ts';
 import type { ConsumerGroupsTable } from './consumer-groups.ts';
 import type { CustomersTable } from './customers.ts';
 import type { DeadLettersTable } from './dead-letters.ts';
@@ -25,6 +25,7 @@ export interface Schema {
   alerts: AlertsTable;
   api_keys: ApiKeysTable;
   audit: AuditTable;
+  audit_trims: AuditTrimsTable;
   consumer_groups: ConsumerGroupsTable;
   customers: CustomersTable;
   dead_letters: DeadLettersTable;

@@ -103,7 +103,10 @@ describe('an operation that fails', () => {
     const shown = await service.api.get(path, { apiKey });
     expect(shown.body).toMatchObject({ status: 'FAILED', effect: 'not_applied', error: { code: 'OPERATION_FAILED' } });
     const audit = await service.api.get(`${path}/audit`, { apiKey });
-    expect(audit.body.items.at(-1)).toMatchObject({ to: 'FAILED', detail: { attempt: 1 } });
+    // Not even a hash of it, with which a guess could be confirmed.
+    const hidden = { hash: null, prevHash: null };
+    expect(audit.body.items.at(-1)).toMatchObject({ to: 'FAILED', detail: { attempt: 1 }, ...hidden });
+    expect(audit.body.items[0]).toMatchObject(hidden);
     expect((await service.api.get(`${path}/audit`)).text).toContain('db-7.internal');
     for (const { text } of [answer, shown, audit]) expect(text).not.toMatch(/hunter2|db-7/);
   });

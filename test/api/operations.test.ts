@@ -88,12 +88,20 @@ describe('one operation', () => {
   it('has an audit trail in order, from its first to its last state', async () => {
     const { answer } = await makeTransfer();
     const { body } = await service.api.get(`/v1/operations/${answer.body.id}/audit`);
-    const at = expect.stringMatching(/Z$/);
+    const [at, hash, worker] = [/Z$/, /^[0-9a-f]{64}$/, /^worker:/].map((form) => expect.stringMatching(form));
+    const links = body.items.map((item: { hash: string; prevHash: string | null }) => [item.prevHash, item.hash]);
+    const [[, first], [, second]] = links;
+    expect(links).toEqual([
+      [null, hash],
+      [first, hash],
+      [second, hash],
+    ]);
+    const rest = { at, detail: null, hash, prevHash: expect.anything() };
     expect(body).toEqual({
       items: [
-        { at, from: null, to: 'QUEUED', actor: 'client:default', epoch: 0, detail: null },
-        { at, from: 'QUEUED', to: 'PROCESSING', actor: expect.stringMatching(/^worker:/), epoch: 1, detail: null },
-        { at, from: 'PROCESSING', to: 'SUCCEEDED', actor: expect.stringMatching(/^worker:/), epoch: 1, detail: null },
+        { ...rest, from: null, to: 'QUEUED', actor: 'client:default', epoch: 0, prevHash: null },
+        { ...rest, from: 'QUEUED', to: 'PROCESSING', actor: worker, epoch: 1 },
+        { ...rest, from: 'PROCESSING', to: 'SUCCEEDED', actor: worker, epoch: 1 },
       ],
     });
     const times = body.items.map((item: { at: string }) => item.at);

@@ -23,8 +23,10 @@ it.each(['update audit set actor = $$someone else$$', 'delete from audit', 'trun
 
 it('a month whose rows are in the default partition does not stop a later start', async () => {
   const later = '2031-05-10T00:00:00Z';
-  await sql`insert into audit (record_id, seq, at, to_status, actor, epoch)
-    values (gen_random_uuid(), 1, ${later}, 'QUEUED', 'test', 0)`.execute(service.db);
+  await sql`
+    insert into audit (record_id, seq, at, to_status, actor, epoch, hash)
+    select id, 1, at, 'QUEUED', 'test', 0, hash_audit(null, id, 1, at, null, 'QUEUED', 'test', 0, null)
+    from (select gen_random_uuid() as id, ${later}::timestamptz as at) r`.execute(service.db);
   await sql`select ensure_audit_partitions(${later}::timestamptz, 2)`.execute(service.db);
   const rows = await sql`select 1 from audit_default`.execute(service.db);
   expect(rows.rows).toHaveLength(1);

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { expect } from 'vitest';
+import { type AuditFault, verifyAudit } from '../../src/store/audit-verify.ts';
 import type { Database } from '../../src/store/database.ts';
 import { eventually } from './eventually.ts';
 
@@ -12,7 +13,7 @@ export async function allSettled(db: Database, timeoutMs = 30_000): Promise<void
 
 /**
  * Judges by the database alone: each transfer and account happened once and belongs to a record that says so, the
- * money adds up, and every record's audit trail leads without a gap from its beginning to its state.
+ * money adds up, and every record's audit trail is a whole chain that leads from its beginning to its state.
  */
 export async function judge(db: Database): Promise<void> {
   const faults = {
@@ -29,20 +30,20 @@ export async function judge(db: Database): Promise<void> {
       group by a.id having a.balance <> coalesce(sum(m.amount), 0)`,
     'balances beyond the limit': sql`select 1 from accounts where balance < -overdraft_limit`,
     'a ledger that does not sum to zero': sql`select 1 from movements having coalesce(sum(amount), 0) <> 0`,
-    'audit trails with a gap': sql`
-      select 1 from records r left join audit a on a.record_id = r.id group by r.id, r.transitions
-      having count(a.seq) <> r.transitions or max(a.seq) <> r.transitions or min(a.seq) <> 1`,
-    'audit rows that do not follow from the one before': sql`
-      select 1 from (select from_status, lag(to_status) over (partition by record_id order by seq) as before from audit) a
-      where a.from_status is distinct from a.before`,
-    'audit trails that end elsewhere than the record': sql`
-      select 1 from records r join audit a on a.record_id = r.id and a.seq = r.transitions where a.to_status <> r.status`,
     'transfers without exactly one event': sql`
       select 1 from transfers t left join events e on e.record_id = t.id group by t.id having count(e.id) <> 1`,
   };
   for (const [fault, query] of Object.entries(faults)) {
     expect(await count(db, query), fault).toBe(0);
   }
+  expect(await findAuditFaults(db)).toEqual([]);
+}
+
+/** All that the verifier finds. The last rows of chains are compared with their records. */
+export async function findAuditFaults(db: Database): Promise<AuditFault[]> {
+  const faults: AuditFault[] = [];
+  await verifyAudit(db, { onFault: (fault) => faults.push(fault) });
+  return faults;
 }
 
 async function count(db: Database, query: ReturnType<typeof sql>): Promise<number> {

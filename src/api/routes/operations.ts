@@ -56,6 +56,8 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
       const record = await findOwn(c);
       const rows = await listAudit(parts.db, record.id);
       const isOperator = c.get('caller').scopes.includes('admin');
+      // From a hash, what is hidden could be guessed and the guess confirmed.
+      const showsHashes = isOperator || !rows.some((row) => hasInternals(row.detail));
       const items = rows.map((row) => ({
         at: row.at.toISOString(),
         from: row.from_status,
@@ -63,6 +65,8 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
         actor: row.actor,
         epoch: row.epoch,
         detail: isOperator ? row.detail : withoutInternals(row.detail),
+        hash: showsHashes ? row.hash.toString('hex') : null,
+        prevHash: showsHashes ? (row.prev_hash?.toString('hex') ?? null) : null,
       }));
       return jsonResponse(c, { items });
     });
@@ -70,6 +74,10 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
 
 /** Why an attempt failed is in the words of whatever threw, and may tell of hosts and queries. Operators need it. */
 function withoutInternals(detail: unknown): unknown {
-  if (typeof detail !== 'object' || detail === null) return detail;
+  if (!hasInternals(detail)) return detail;
   return Object.fromEntries(Object.entries(detail).filter(([name]) => name !== 'error'));
+}
+
+function hasInternals(detail: unknown): detail is { error: unknown } {
+  return typeof detail === 'object' && detail !== null && 'error' in detail;
 }

@@ -14,6 +14,8 @@ import * as mailings from './0012_mailings.ts';
 import * as mailingFunctions from './0013_mailing_functions.ts';
 import * as mailingQueueing from './0014_mailing_queueing.ts';
 import * as housekeeping from './0015_housekeeping.ts';
+import * as auditChain from './0016_audit_chain.ts';
+import * as auditChainFunctions from './0017_audit_chain_functions.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -32,4 +34,6 @@ export const migrations: Record<string, Migration> = {
   '0013_mailing_functions': mailingFunctions,
   '0014_mailing_queueing': mailingQueueing,
   '0015_housekeeping': housekeeping,
+  '0016_audit_chain': auditChain,
+  '0017_audit_chain_functions': auditChainFunctions,
 };
