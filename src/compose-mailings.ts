@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { HitFailpoint } from './failpoints.ts';
+import type { Metrics } from './metrics.ts';
 import { createMxChecker } from './processors/mailings/addresses/mx-checker.ts';
 import { InHand } from './processors/mailings/in-hand.ts';
 import { startMailingWorker } from './queues/mailings/mailing-worker.ts';
@@ -21,6 +22,7 @@ interface MailingParts {
   instanceId: string;
   storage: FileStorage;
   hitFailpoint: HitFailpoint;
+  metrics: Metrics;
   addMailingJobs: (jobs: readonly JobDraft[]) => Promise<void>;
   warn: (connection: string) => (error: Error) => void;
   untilLost: (redis: RedisClient, work: Promise<unknown>) => Promise<void>;
@@ -54,6 +56,7 @@ export function startMailings(parts: MailingParts): { close: () => Promise<void>
     },
     sending: {
       ...shared,
+      metrics: parts.metrics,
       transport,
       links,
       policy: { retryDelaysMs: config.RETRY_DELAYS_MS, resendsDoubtful: config.MAIL_POLICY === 'at-least-once' },

@@ -7,6 +7,7 @@ import { type HttpServer, startHttpServer } from './api/http-server.ts';
 import { createRateLimit } from './api/rate-limit.ts';
 import { startHousekeeping } from './compose-housekeeping.ts';
 import { startMailings } from './compose-mailings.ts';
+import { countCleanup, openMetrics, serveMetrics } from './compose-metrics.ts';
 import { startNotifications } from './compose-notifications.ts';
 import type { Config, Role } from './config.ts';
 import { createFailpoints } from './failpoints.ts';
@@ -37,6 +38,8 @@ import { checkStores } from './store/start-checks.ts';
 export interface Service {
   /** Where the API listens, if this process has one. */
   url: string | undefined;
+  /** Where a process without an API shows what it measures, if it is to. */
+  metricsUrl: string | undefined;
   /** Stops taking work, finishes what is in hand and closes every connection. */
   close: () => Promise<void>;
 }
@@ -61,13 +64,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (SEMEL_API_KEY) await ensureApiKey(parts.db, SEMEL_API_KEY, { client: 'default', scopes: ['admin'] });
     const worker = options.role === 'api' ? undefined : startWorker(parts);
     const api = options.role === 'worker' ? undefined : await startApi(parts);
+    const metrics = options.role === 'worker' ? await serveMetrics(parts) : undefined;
     const close = async () => {
       // The API first: those who wait there are waiting for the workers.
       await api?.close();
       await worker?.close();
+      await metrics?.close();
       await parts.close();
     };
-    return { url: api?.url, close };
+    return { url: api?.url, metricsUrl: metrics?.url, close };
   } catch (error) {
     await parts.close();
     throw error;
@@ -103,7 +108,10 @@ function openParts(
   const redis = openRedis(config, 'caller', warn('redis'));
   const queues = new Queues(redis, prefix, warn('queue'));
   const results = new Results(redis, prefix, config.RESULT_CACHE_TTL_SECONDS);
+  const registry = createRegistry(list);
+  const { metrics, scraping } = openMetrics({ role, operations: [...registry.keys()], db, redis, queues, log });
   const close = async () => {
+    await scraping.close();
     await untilLost(redis, queues.close());
     redis.disconnect();
     storage.close();
@@ -123,7 +131,9 @@ function openParts(
     storage,
     addMailingJobs: createJobAdder(queues, log),
     results,
-    registry: createRegistry(list),
+    registry,
+    metrics,
+    scrape: scraping.scrape,
     consumers,
     close,
   };
@@ -153,13 +163,14 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     lockDurationMs: config.LOCK_DURATION_MS,
     log,
     hitFailpoint,
+    metrics: parts.metrics,
   });
   const isRedisReady = () => redis.status === 'ready';
   const relay = new Recurring({
     name: 'outbox relay',
     pauseMs: pausesMs.relay,
     log,
-    task: () => relayOutbox({ db, queues, isRedisReady, log, hitFailpoint }),
+    task: () => relayOutbox({ db, queues, isRedisReady, log, hitFailpoint, metrics: parts.metrics }),
   });
   const reconciler = new Reconciler({ db, queues, redis, prefix, log, hitFailpoint });
   const reconciling = new Recurring({
@@ -170,7 +181,12 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
   });
   const notifications = startNotifications({ ...parts, connection, untilLost });
   const mailings = startMailings({ ...parts, connection, untilLost });
-  const housekeeping = startHousekeeping({ ...parts, connection, untilLost });
+  const housekeeping = startHousekeeping({
+    ...parts,
+    connection,
+    untilLost,
+    onHousekeepingRun: countCleanup(parts.metrics),
+  });
   const close = async () => {
     await Promise.all([
       untilLost(redis, worker.close()),
@@ -186,12 +202,12 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
 }
 
 async function startApi(parts: Parts): Promise<HttpServer> {
-  const { config, log, db, redis, queues, prefix, results, instanceId, hitFailpoint } = parts;
+  const { config, log, db, redis, queues, prefix, results, instanceId, hitFailpoint, metrics } = parts;
   const subscriber = openRedis(config, 'subscriber', parts.warn('redis subscriber'));
   const waiter = new ResultWaiter({ db, subscriber, results, instanceId, log });
   const replayCounter = new ReplayCounter(parts.relaxedDb, log);
-  const enqueuer = new Enqueuer({ db: parts.relaxedDb, queues, log, hitFailpoint });
-  const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, replayCounter });
+  const enqueuer = new Enqueuer({ db: parts.relaxedDb, queues, log, hitFailpoint, metrics });
+  const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, replayCounter, metrics });
   const stopping = new AbortController();
   const app = createApp({
     db,
@@ -201,6 +217,8 @@ async function startApi(parts: Parts): Promise<HttpServer> {
     replayCounter,
     log,
     waitSeconds: config.WAIT_SECONDS,
+    metrics,
+    scrape: parts.scrape,
     operationHost: createOperationHost(config),
     mailings: {
       ...openMailLinks(config),

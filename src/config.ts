@@ -55,6 +55,8 @@ export const mailbox = z
 const environmentSchema = z.object({
   PORT: integer(0, 65_535).default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
+  /** For a worker, which listens on no port otherwise. */
+  METRICS_PORT: integer(0, 65_535).optional(),
   DATABASE_URL: urlWith(['postgres:', 'postgresql:']),
   REDIS_URL: urlWith(['redis:', 'rediss:']).optional(),
   REDIS_CLUSTER: commaSeparated(hostPort).optional(),

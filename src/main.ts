@@ -21,7 +21,7 @@ async function main(): Promise<void> {
     destination.flushSync();
   });
   const service = await starting;
-  log.info({ role, url: service.url }, 'started');
+  log.info({ role, url: service.url, metricsUrl: service.metricsUrl }, 'started');
   destination.flush();
 }
 

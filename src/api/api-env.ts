@@ -2,6 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
+import type { Metrics } from '../metrics.ts';
 import type { OperationHost } from '../processors/define-operation.ts';
 import type { MailLinks } from '../processors/mailings/links.ts';
 import type { Registry } from '../processors/registry.ts';
@@ -56,6 +57,9 @@ export interface ApiParts {
   waitSeconds: number;
   checkHealth: () => Promise<HealthReport>;
   consumeRateLimit: (client: string) => Promise<void>;
+  metrics: Metrics;
+  /** Everything that is measured, as text for Prometheus. Never fails. */
+  scrape: () => Promise<string>;
 }
 
 /** A request header as Node read it: repeated ones are joined by a comma. */

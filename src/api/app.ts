@@ -2,12 +2,14 @@ import { Hono } from 'hono';
 import { AppError } from '../errors.ts';
 import type { ApiEnv, ApiParts } from './api-env.ts';
 import { admit } from './authenticate.ts';
+import { countRequests } from './count-requests.ts';
 import { handleError } from './problem-response.ts';
 import { assignRequestId } from './request-id.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { healthRoutes } from './routes/health.ts';
 import { mailingRoutes } from './routes/mailings.ts';
+import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { proposalRoutes } from './routes/proposals.ts';
 import { publicLinkRoutes } from './routes/public-links.ts';
@@ -18,11 +20,13 @@ import { webhookRoutes } from './routes/webhooks.ts';
 /** Every route of Semel, on one screen. */
 export function createApp(parts: ApiParts): Hono<ApiEnv> {
   const app = new Hono<ApiEnv>();
+  app.use(countRequests(parts.metrics));
   app.use(assignRequestId);
   app.onError((error, c) => handleError(parts, error, c));
   app.notFound((c) => handleError(parts, new AppError('NOT_FOUND', 'There is no such route.'), c));
 
   app.route('/health', healthRoutes(parts));
+  app.route('/metrics', metricsRoutes(parts));
   app.route('/', publicLinkRoutes(parts));
 
   app.use('/v1/*', admit(parts));

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Database } from '../store/database.ts';
 import { withDeadline } from '../store/deadline.ts';
 import { groupBy } from '../store/group-by.ts';
@@ -25,10 +26,25 @@ export class Enqueuer {
   readonly #log: Logger;
   readonly #hitFailpoint: HitFailpoint;
 
-  constructor(parts: { db: Database; queues: Queues; log: Logger; hitFailpoint: HitFailpoint }) {
+  constructor(parts: {
+    db: Database;
+    queues: Queues;
+    log: Logger;
+    hitFailpoint: HitFailpoint;
+    metrics: Pick<Metrics, 'outboxPublishing'>;
+  }) {
     this.#log = parts.log;
     this.#hitFailpoint = parts.hitFailpoint;
-    this.#adds = new GroupedCalls({ run: (items) => addAll(parts.queues, items), maxGroupSize: 500, concurrency: 1 });
+    this.#adds = new GroupedCalls({
+      run: async (items) => {
+        const end = parts.metrics.outboxPublishing.startTimer();
+        const added = await addAll(parts.queues, items);
+        end();
+        return added;
+      },
+      maxGroupSize: 500,
+      concurrency: 1,
+    });
     this.#removals = new GroupedCalls({
       run: async (ids): Promise<undefined[]> => {
         await removeFromOutbox(parts.db, ids);

@@ -1,6 +1,7 @@
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
+import type { Metrics, RunOutcome } from '../metrics.ts';
 import type { Engine } from '../processors/engine.ts';
 import { runOperation } from '../processors/run-operation.ts';
 import type { RedisClient } from '../store/redis.ts';
@@ -14,6 +15,7 @@ export interface WorkerParts {
   lockDurationMs: number;
   log: Logger;
   hitFailpoint: HitFailpoint;
+  metrics: Pick<Metrics, 'runs'>;
 }
 
 /** An unexpected error says nothing about the next try, and the log is not to be flooded. */
@@ -40,14 +42,17 @@ async function handleJob(parts: WorkerParts, job: Job<OperationJobData>, token: 
     parts.log.error({ err: error, operationId: recordId }, 'unexpected error');
     return { kind: 'again', delayMs: unexpectedDelayMs } as const;
   });
+  const durationMs = Date.now() - startedMs;
   if (result.kind === 'again') {
+    parts.metrics.runs.observe(job.name, 'retried', durationMs);
     await job.moveToDelayed(Date.now() + result.delayMs, token);
     throw new DelayedError();
   }
   parts.hitFailpoint('run.before-job-end');
   if (result.kind === 'gone') return 'the record is gone';
   const { status, operation } = result.result;
-  parts.log.info({ operationId: recordId, operation, status, durationMs: Date.now() - startedMs }, 'operation settled');
+  parts.metrics.runs.observe(operation, status.toLowerCase() as RunOutcome, durationMs);
+  parts.log.info({ operationId: recordId, operation, status, durationMs }, 'operation settled');
   if (status === 'FAILED') throw new UnrecoverableError(result.result.error?.code ?? 'FAILED');
   return status;
 }

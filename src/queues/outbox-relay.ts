@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Database } from '../store/database.ts';
 import { groupBy } from '../store/group-by.ts';
 import {
@@ -19,6 +20,7 @@ export interface RelayParts {
   isRedisReady: () => boolean;
   log: Logger;
   hitFailpoint: HitFailpoint;
+  metrics: Pick<Metrics, 'outboxPublishing'>;
 }
 
 const batchSize = 500;
@@ -62,7 +64,9 @@ async function deliver(parts: RelayParts, rows: readonly OutboxRow[]): Promise<O
 
 async function deliverGroup(parts: RelayParts, rows: readonly OutboxRow[]): Promise<readonly OutboxRow[]> {
   try {
+    const end = parts.metrics.outboxPublishing.startTimer();
     await parts.queues.add(rows[0]?.queue ?? '', rows.map(toDraft));
+    end();
     return rows;
   } catch (error) {
     if (!parts.isRedisReady()) {

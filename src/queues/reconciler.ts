@@ -93,7 +93,7 @@ export class Reconciler {
 }
 
 /** The reply to HMGET timestamp, finishedOn. An error counts as alive: nothing is put back on a guess. */
-function isAlive(reply: [error: Error | null, result: unknown] | undefined): boolean {
+export function isAlive(reply: [error: Error | null, result: unknown] | undefined): boolean {
   if (!reply || reply[0]) return true;
   const [timestamp, finishedOn] = reply[1] as (string | null)[];
   return timestamp !== null && finishedOn === null;

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { AppError } from '../errors.ts';
 import type { HitFailpoint } from '../failpoints.ts';
+import type { Metrics, SubmissionOutcome } from '../metrics.ts';
 import type { AnyOperation } from '../processors/define-operation.ts';
 import { type Database, isDatabaseUnavailable } from '../store/database.ts';
 import { withDeadline } from '../store/deadline.ts';
@@ -45,6 +46,7 @@ export interface SubmitParts {
   hitFailpoint: HitFailpoint;
   instanceId: string;
   replayCounter: ReplayCounter;
+  metrics: Pick<Metrics, 'intake'>;
 }
 
 interface Remembered {
@@ -81,19 +83,31 @@ export class Submitter {
   }
 
   async submit(submission: Submission): Promise<Submitted> {
-    const fingerprint = fingerprintOf(submission.operation.name, submission.request);
+    const startedMs = performance.now();
+    const { name } = submission.operation;
+    const fingerprint = fingerprintOf(name, submission.request);
     const known = submission.key === undefined ? undefined : await this.#findKnown(keyScopeOf(submission, ''));
-    if (known) return this.#counted(settled(known.scopedKey, fingerprint, known.result));
+    if (known) return this.#counted(name, settled(known.scopedKey, fingerprint, known.result), true, startedMs);
 
     const row = this.#toRow(submission, fingerprint);
-    const record = await this.#insert(row);
-    if (!record.created && record.settled_at) return this.#counted(await this.#answerSettled(submission, row, record));
-    const enqueued = record.created ? await this.#enqueue(row, record) : true;
-    return this.#counted(pending(row, record, { enqueued, duplicate: !record.created }));
+    const record = await this.#insert(row).catch((error: unknown) => {
+      this.#parts.metrics.intake.count(name, 'failed', false, startedMs);
+      throw error;
+    });
+    if (!record.created && record.settled_at) {
+      return this.#counted(name, await this.#answerSettled(submission, row, record), false, startedMs);
+    }
+    if (!record.created) {
+      return this.#counted(name, pending(row, record, { enqueued: true, duplicate: true }), false, startedMs);
+    }
+    this.#parts.metrics.intake.count(name, 'created', false, startedMs);
+    return pending(row, record, { enqueued: await this.#enqueue(row, record), duplicate: false });
   }
 
-  #counted(submitted: Submitted): Submitted {
+  /** Counts a request whose key was known. */
+  #counted(operation: string, submitted: Submitted, cacheHit: boolean, startedMs: number): Submitted {
     if (submitted.duplicate && !submitted.mismatch) this.#parts.replayCounter.count(submitted.recordId);
+    this.#parts.metrics.intake.count(operation, outcomeOf(submitted), cacheHit, startedMs);
     return submitted;
   }
 
@@ -106,10 +120,12 @@ export class Submitter {
 
   /** The answer to a request that is the same, letter by letter, as one that was answered: it need not even be parsed. */
   recall(identity: KeyIdentity & { key: string }, text: string): Submitted | undefined {
+    const startedMs = performance.now();
     const scopedKey = scopedKeyOf(keyScopeOf(identity, ''));
     const remembered = this.#remembered.get(scopedKey);
     if (!remembered || remembered.text !== text || isExpired(remembered.result)) return undefined;
-    return this.#counted(settled(scopedKey, remembered.result.fingerprint, remembered.result));
+    const answer = settled(scopedKey, remembered.result.fingerprint, remembered.result);
+    return this.#counted(identity.operation.name, answer, true, startedMs);
   }
 
   #toRow(submission: Submission, fingerprint: string): NewRecord {
@@ -178,6 +194,12 @@ export class Submitter {
 function unavailable(why: string, cause?: unknown): AppError {
   const detail = `The database ${why}. Send the request again with the same key.`;
   return new AppError('UNAVAILABLE', detail, { extra: { effect: 'unknown' }, cause });
+}
+
+function outcomeOf({ mismatch, duplicate, kind }: Submitted): SubmissionOutcome {
+  if (mismatch) return 'mismatched';
+  if (!duplicate) return 'revived';
+  return kind === 'settled' ? 'replayed' : 'attached';
 }
 
 function keyScopeOf({ client, subClient, operation, key }: KeyIdentity, id: string): KeyScope {

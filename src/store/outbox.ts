@@ -99,6 +99,13 @@ export async function noteOutboxFailure(db: Database, id: string, error: string,
     where id = ${id}::uuid`.execute(db);
 }
 
+/** Which of the jobs are in the outbox. Reads all of it: for a few that are missing elsewhere. */
+export async function listJobsInOutbox(db: Database, jobIds: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ job_id: string }>`
+    select job_id from outbox where job_id = any (${jobIds}::text[])`.execute(db);
+  return rows.map((row) => row.job_id);
+}
+
 export async function describeOutbox(
   db: Database,
 ): Promise<{ pending: number; quarantined: number; lagSeconds: number }> {

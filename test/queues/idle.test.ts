@@ -9,6 +9,7 @@ import { Reconciler } from '../../src/queues/reconciler.ts';
 import { createWebhookPump } from '../../src/queues/webhooks/pump.ts';
 import { hashTagOf, openRedis, type RedisClient } from '../../src/store/redis.ts';
 import { eventually } from '../support/eventually.ts';
+import { testMetrics } from '../support/metrics.ts';
 import { openTestStores, type TestStores } from '../support/service.ts';
 
 let stores: TestStores;
@@ -45,6 +46,7 @@ it('an idle worker asks Postgres 57 times a minute: one small query for each rou
     log: pino({ level: 'silent' }),
     isRedisReady: () => true,
     hitFailpoint: () => undefined,
+    metrics: testMetrics(),
   };
   const reconciler = new Reconciler(parts);
   const count = async (round: () => Promise<unknown>) => {

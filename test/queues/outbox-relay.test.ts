@@ -7,6 +7,7 @@ import { relayOutbox } from '../../src/queues/outbox-relay.ts';
 import { Queues } from '../../src/queues/queues.ts';
 import { openRedis, type RedisClient } from '../../src/store/redis.ts';
 import { eventually } from '../support/eventually.ts';
+import { testMetrics } from '../support/metrics.ts';
 import { openTestStores, type TestStores } from '../support/service.ts';
 
 let stores: TestStores;
@@ -38,6 +39,7 @@ const relay = (more: Partial<Parameters<typeof relayOutbox>[0]> = {}) =>
     isRedisReady: () => redis.status === 'ready',
     log,
     hitFailpoint: () => undefined,
+    metrics: testMetrics(),
     ...more,
   });
 

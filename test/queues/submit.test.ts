@@ -11,6 +11,7 @@ import { Submitter } from '../../src/queues/submit.ts';
 import { Results } from '../../src/store/results.ts';
 import { Api } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { testMetrics } from '../support/metrics.ts';
 import { startServiceOn, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
@@ -72,15 +73,17 @@ it('requests that arrive together share an insert and an addBulk', async () => {
   }
   const log = pino({ level: 'silent' });
   const hitFailpoint = () => undefined;
+  const metrics = testMetrics();
   const queues = new CountingQueues(redis, `{${randomUUID()}}`, () => undefined);
   const submitter = new Submitter({
     db: service.db.withPlugin(counting),
     results: new Results(redis, prefix(), 60),
-    enqueuer: new Enqueuer({ db: service.db, queues, log, hitFailpoint }),
+    enqueuer: new Enqueuer({ db: service.db, queues, log, hitFailpoint, metrics }),
     log,
     hitFailpoint,
     instanceId: 'test',
     replayCounter: new ReplayCounter(service.db, log),
+    metrics,
   });
   const submission = { client: 'grouped', subClient: '', operation: openAccount, request: account, awaited: false };
   const keys = Array.from({ length: 100 }, () => randomUUID());

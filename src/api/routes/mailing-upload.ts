@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Handler } from 'hono';
+import { AppError } from '../../errors.ts';
 import { printableKey } from '../../processors/define-operation.ts';
 import { defaultTexts } from '../../processors/mailings/render-mail.ts';
 import { type CreatedMailing, createMailing, uploadOperation } from '../../queues/mailings/create-mailing.ts';
@@ -15,7 +16,7 @@ const keyPolicy = { name: uploadOperation, key: { required: false, pattern: prin
 /** An upload whose next bytes do not come within this time is given up: a phone in a tunnel is back by then. */
 const defaultStallTimeoutMs = 30_000;
 
-type UploadParts = Pick<ApiParts, 'db' | 'mailings' | 'log'>;
+type UploadParts = Pick<ApiParts, 'db' | 'mailings' | 'log' | 'metrics'>;
 
 /** Takes a file: streams it to the storage, and answers once the mailing is committed. */
 export function uploadRoute(
@@ -28,7 +29,11 @@ export function uploadRoute(
     const { filename, identity } = validate(uploadQuery, c.req.query());
     const created = await receiveUpload(c, { filename, maxBytes, stallTimeoutMs }, async (upload) => {
       return await storeAndCreate(parts, c, upload, { key, identity });
+    }).catch((error: unknown) => {
+      countRefused(parts, error);
+      throw error;
     });
+    parts.metrics.intake.countUpload(uploadOperation, created.created ? 'created' : 'replayed', created.matchedBy);
     parts.mailings.hitFailpoint('upload.committed');
     if (created.job) await parts.mailings.addJobs([created.job]);
     return answer(c, created);
@@ -72,6 +77,12 @@ async function removeFile({ mailings, log }: UploadParts, fileName: string): Pro
   await mailings.storage.remove(fileName).catch((error: unknown) => {
     log.warn({ err: error, fileName }, 'a file that nobody needs was not removed');
   });
+}
+
+/** What came under a name or a key of another file. What is refused for itself repeats nothing. */
+function countRefused({ metrics }: UploadParts, error: unknown): void {
+  const isMismatch = error instanceof AppError && ['FILENAME_REUSED', 'INCONSISTENT_REQUEST'].includes(error.code);
+  if (isMismatch) metrics.intake.countUpload(uploadOperation, 'mismatched', 'mismatch');
 }
 
 function answer(c: ApiContext, { mailing, created, matchedBy }: CreatedMailing): Response {

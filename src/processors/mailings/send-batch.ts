@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../../failpoints.ts';
+import type { Metrics } from '../../metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { MailTransport } from '../../store/mail/mail-transport.ts';
 import {
@@ -30,6 +31,7 @@ export interface SendingParts {
   actor: string;
   log: Logger;
   hitFailpoint: HitFailpoint;
+  metrics: Pick<Metrics, 'mails'>;
   /** Aborted when the process is to end: nothing new is claimed from then on. */
   stopping: AbortSignal;
 }
@@ -43,6 +45,7 @@ export type SendResult =
 
 /** Waits that are shorter are waited for; for longer ones another batch gets the worker. */
 const shortWaitMs = 250;
+const countedAs = { SENT: 'sent', FAILED: 'failed', UNKNOWN: 'unknown', PENDING: 'retried' } as const;
 /** Postgres is away: soon enough that nothing is held up when it is back. */
 const retryPauseMs = 500;
 
@@ -142,7 +145,10 @@ class BatchRun {
       await pause(retryPauseMs);
       return;
     }
-    for (const { line } of outcomes) this.#inHand.delete(line);
+    for (const { line, status } of outcomes) {
+      this.#inHand.delete(line);
+      this.#parts.metrics.mails.count(countedAs[status]);
+    }
     this.#parts.hitFailpoint('mail.settled');
     const claimed = this.#read(result);
     for (const entry of claimed) this.#send(entry);
@@ -171,15 +177,18 @@ class BatchRun {
 
   /** Never rejects: whatever happens, the outcome says it. */
   async #converse(entry: ClaimedEntry): Promise<EntryOutcome> {
-    const { transport, policy, hitFailpoint } = this.#parts;
+    const { transport, policy, hitFailpoint, metrics } = this.#parts;
     try {
       hitFailpoint('mail.claimed');
       const message = this.#render(entry);
+      const startedMs = performance.now();
       try {
         const { externalId } = await transport.send(message);
+        metrics.mails.observe(performance.now() - startedMs);
         hitFailpoint('mail.answered');
         return settleSent(entry, externalId);
       } catch (error) {
+        metrics.mails.observe(performance.now() - startedMs);
         return settleError(entry, error, policy);
       }
     } catch (error) {

@@ -29,6 +29,8 @@ export interface HousekeepingTaskParts {
   hitFailpoint: HitFailpoint;
 }
 
+export const expiredRecordsTask = 'expired-records';
+
 const minuteMs = 60_000;
 /** Far beyond the longest pause between attempts and any recovery. */
 const stuckMs = 30 * minuteMs;
@@ -38,7 +40,7 @@ export function createTasks(parts: HousekeepingTaskParts): HousekeepingTask[] {
   const { db, relaxedDb, queues } = parts;
   return [
     {
-      name: 'expired-records',
+      name: expiredRecordsTask,
       everyMs: minuteMs,
       run: async (signal) => ({ deleted: await deleteExpired({ ...parts, db: relaxedDb }, signal) }),
     },

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
 import type { Database } from '../database.ts';
 import type { RecordRow } from '../records.ts';
 
@@ -41,13 +42,16 @@ export async function deleteExpiredRecords(db: Database, ids: readonly string[])
   return result.rows[0]?.deleted ?? 0;
 }
 
-/** Unsettled records that nobody touched for so long, and that do not wait for a later attempt. */
+/**
+ * Unfinished records that nothing has happened to for so long, and that do not wait for their next attempt; a hundred
+ * thousand at most. Ids begin with the time, so that of a long backlog only what is old enough is looked at.
+ */
 export async function countStuckRecords(db: Database, untouchedMs: number): Promise<number> {
-  const result = await sql<{ stuck: number }>`
-    select count(*)::integer as stuck from records
-    where settled_at is null and updated_at < now() - make_interval(secs => ${untouchedMs / 1000})
-      and (next_attempt_at is null or next_attempt_at < now() - make_interval(secs => ${untouchedMs / 1000}))`.execute(
-    db,
-  );
-  return result.rows[0]?.stuck ?? 0;
+  const since = new Date(Date.now() - untouchedMs);
+  const newestId = uuidv7({ msecs: since.getTime(), seq: 0, random: new Uint8Array(16) });
+  const { rows } = await sql<{ stuck: number }>`
+    select count(*) as stuck from (
+      select 1 from records where settled_at is null and id < ${newestId}::uuid
+        and greatest(updated_at, next_attempt_at) < ${since} limit 100000) stuck`.execute(db);
+  return rows[0]?.stuck ?? 0;
 }

@@ -21,6 +21,8 @@ export interface MailingEntriesTable {
   throttles: Generated<number>;
   next_attempt_at: NullableInstant;
   sent_at: NullableInstant;
+  /** Of the claim under which it was sent. */
+  sent_epoch: number | null;
   verified_at: NullableInstant;
   invalid_reason: InvalidReason | null;
   external_id: string | null;

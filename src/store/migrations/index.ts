@@ -16,6 +16,8 @@ import * as mailingQueueing from './0014_mailing_queueing.ts';
 import * as housekeeping from './0015_housekeeping.ts';
 import * as auditChain from './0016_audit_chain.ts';
 import * as auditChainFunctions from './0017_audit_chain_functions.ts';
+import * as invariants from './0018_invariants.ts';
+import * as sendTraces from './0019_send_traces.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -36,4 +38,6 @@ export const migrations: Record<string, Migration> = {
   '0015_housekeeping': housekeeping,
   '0016_audit_chain': auditChain,
   '0017_audit_chain_functions': auditChainFunctions,
+  '0018_invariants': invariants,
+  '0019_send_traces': sendTraces,
 };

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acknowledgeFault, checkSends, countFaults, listFaults } from '../../../src/store/invariants.ts';
 import { cancelMailing, pauseMailing, resumeMailing } from '../../../src/store/mailings/mailing-actions.ts';
 import {
   type Advance,
@@ -174,5 +175,67 @@ describe('a rate', () => {
     const waits = answers.flatMap((answer) => (answer.state === 'wait' ? [answer.waitMs] : []));
     expect(waits.every((waitMs) => waitMs <= 200)).toBe(true);
     expect(claimed.length + waits.length).toBe(4);
+  });
+});
+
+describe('a mail that was sent twice leaves a trace', () => {
+  const atLeastOnce = { resend: true, maxAttempts: 3 };
+  const doubles = async () => {
+    await checkSends(service.db);
+    return await countFaults(service.db, 'entries_sent_twice');
+  };
+  const takeOver = async () => ({ ...claim, epoch: (await beginBatch(service.db, job, atLeastOnce)) ?? 0 });
+  const forget = async () => {
+    await sql`delete from mailing_sends`.execute(service.db);
+    await sql`delete from invariant_faults`.execute(service.db);
+  };
+
+  it('when a worker that was taken for dead had sent it too, whoever tells first', async () => {
+    await prepare(2);
+    const first = await claimEntries(claim, 2);
+    const next = await takeOver();
+    const second = await claimEntries(next, 2);
+    expect(second.map(({ epoch }) => epoch)).toEqual([2, 2]);
+    const [firstOf1, firstOf2] = first.map(sent);
+    const [secondOf1, secondOf2] = second.map(sent);
+    if (!firstOf1 || !firstOf2 || !secondOf1 || !secondOf2) throw new Error('nothing was claimed');
+    await stateOf(claim, [firstOf1]);
+    expect(await doubles()).toBe(0);
+    await stateOf(next, [secondOf1, secondOf2]);
+    expect(await doubles()).toBe(1);
+    await stateOf(claim, [firstOf2]);
+    expect(await doubles()).toBe(2);
+    // The reply to a commit may be lost, so that it is written again: that is no other mail.
+    await stateOf(claim, [firstOf1, firstOf2]);
+    await stateOf(next, [secondOf1]);
+    expect(await doubles()).toBe(2);
+    const [fault] = await listFaults(service.db);
+    expect(fault).toMatchObject({ detail: { mailingId, claims: [1, 2] } });
+    await acknowledgeFault(service.db, { id: fault?.id ?? '', by: 'test', note: 'told them' });
+    expect(await doubles()).toBe(1);
+    await forget();
+  });
+
+  it('and when what was sent is sent again', async () => {
+    await prepare(1);
+    await stateOf(claim, (await claimEntries(claim, 1)).map(sent));
+    expect(await doubles()).toBe(0);
+    await sql`update mailing_entries set status = 'PENDING' where mailing_id = ${mailingId}::uuid`.execute(service.db);
+    await sql`update mailing_batches set pending = 1, sent = 0 where mailing_id = ${mailingId}::uuid`.execute(
+      service.db,
+    );
+    await stateOf(claim, (await claimEntries(claim, 1)).map(sent));
+    expect(await doubles()).toBe(1);
+    await forget();
+  });
+
+  it('but not when only one of the two had sent it', async () => {
+    await prepare(1);
+    const first = (await claimEntries(claim, 1)).map(sent);
+    const next = await takeOver();
+    const second = (await claimEntries(next, 1)).map((entry) => ({ ...sent(entry), status: 'FAILED' }) as const);
+    await stateOf(claim, first);
+    await stateOf(next, second);
+    expect(await doubles()).toBe(0);
   });
 });
