@@ -7,6 +7,7 @@ import { handleError } from './problem-response.ts';
 import { assignRequestId } from './request-id.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { customerRoutes } from './routes/customers.ts';
+import { documentationRoutes } from './routes/documentation.ts';
 import { healthRoutes } from './routes/health.ts';
 import { mailingRoutes } from './routes/mailings.ts';
 import { metricsRoutes } from './routes/metrics.ts';
@@ -28,6 +29,7 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.route('/health', healthRoutes(parts));
   app.route('/metrics', metricsRoutes(parts));
   app.route('/', publicLinkRoutes(parts));
+  app.route('/', documentationRoutes(parts));
 
   app.use('/v1/*', admit(parts));
   app.route('/v1/accounts', accountRoutes(parts));

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { operationsQueue, type Queues } from '../queues/queues.ts';
 import { type Database, pingDatabase } from '../store/database.ts';
 import { withDeadline } from '../store/deadline.ts';
@@ -5,17 +6,26 @@ import type { FileStorage } from '../store/files/file-storage.ts';
 import { describeOutbox } from '../store/outbox.ts';
 import type { RedisClient } from '../store/redis.ts';
 
-export interface HealthCheck {
-  status: 'ok' | 'degraded' | 'down';
-  responseTimeMs: number;
-  [detail: string]: unknown;
-}
+export const healthStatus = z
+  .enum(['ok', 'degraded', 'down'])
+  .describe('`down`: nothing can be taken. `degraded`: requests are taken, but something needs a look.');
 
-export interface HealthReport {
-  /** `down`: nothing can be taken. `degraded`: requests are taken, but something needs a look. */
-  status: HealthCheck['status'];
-  checks: Record<'database' | 'redis' | 'storage' | 'outbox' | 'workers', HealthCheck>;
-}
+const healthCheck = z.looseObject({ status: healthStatus, responseTimeMs: z.number() }).meta({ id: 'HealthCheck' });
+type HealthCheck = z.infer<typeof healthCheck>;
+
+export const healthReportSchema = z
+  .strictObject({
+    status: healthStatus,
+    checks: z.strictObject({
+      database: healthCheck,
+      redis: healthCheck,
+      storage: healthCheck,
+      outbox: healthCheck,
+      workers: healthCheck,
+    }),
+  })
+  .meta({ id: 'HealthReport' });
+export type HealthReport = z.infer<typeof healthReportSchema>;
 
 export interface HealthParts {
   db: Database;

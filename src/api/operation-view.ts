@@ -1,5 +1,29 @@
+import { z } from 'zod';
 import type { Effect } from '../errors.ts';
-import type { RecordRow, RecordStatus } from '../store/records.ts';
+import { id, instant } from '../processors/fields.ts';
+import { type RecordRow, type RecordStatus, recordStatuses } from '../store/records.ts';
+
+export const effectSchema = z
+  .enum(['applied', 'not_applied', 'unknown'] satisfies Effect[])
+  .meta({ id: 'Effect', description: 'What became of the effect, as far as anyone can tell.' });
+
+export const operationSchema = z
+  .strictObject({
+    id,
+    operation: z.string(),
+    key: z.string().nullable(),
+    status: z.enum(recordStatuses),
+    attempts: z.int(),
+    replays: z.int().describe('How often the answer was given again.'),
+    createdAt: instant,
+    updatedAt: instant,
+    expiresAt: instant.nullable().describe('Until when the key gives this answer, once it is final.'),
+    result: z.unknown().optional().describe('The body of the answer, if it succeeded.'),
+    error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+    effect: effectSchema,
+    resource: z.strictObject({ type: z.string(), id, href: z.string().nullable() }).optional(),
+  })
+  .meta({ id: 'Operation' });
 
 /** What became of the effect in each state. While a worker is at it, nobody outside the transaction can tell. */
 const effects: Record<RecordStatus, Effect> = {
@@ -26,7 +50,7 @@ const hrefs: Record<string, (id: string) => string> = {
 };
 
 /** An operation as its owner sees it. */
-export function operationView(record: RecordRow) {
+export function operationView(record: RecordRow): z.infer<typeof operationSchema> {
   const { resource_type: type, resource_id: resourceId, error } = record;
   return {
     id: record.id,

@@ -10,8 +10,9 @@ export const pageQuery = {
     .regex(/^\d{1,4}$/, 'must be a whole number')
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= maxLimit, `must be between 1 and ${maxLimit}`)
-    .default(50),
-  cursor: z.string().max(200).optional(),
+    .default(50)
+    .meta({ documentedAs: { type: 'integer', minimum: 1, maximum: maxLimit, default: 50 } }),
+  cursor: z.string().max(200).optional().describe('The `nextCursor` of the page before.'),
 };
 
 /** A cursor is the last id of a page, wrapped so that nobody builds on what is inside. */
@@ -27,6 +28,12 @@ export function decodeCursor<T>(cursor: string | undefined, id: z.ZodType<T>): T
   if (parsed.success && encodeCursor(text) === cursor) return parsed.data;
   const message = 'is not a cursor of this list';
   throw new AppError('INVALID_REQUEST', `cursor ${message}.`, { extra: { errors: [{ path: 'cursor', message }] } });
+}
+
+/** The form of every list. */
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  const nextCursor = z.string().nullable().describe('For the next page; null on the last.');
+  return z.strictObject({ items: z.array(item), nextCursor });
 }
 
 /** Rows are read one beyond the limit, which tells whether there is a next page. */

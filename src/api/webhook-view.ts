@@ -1,8 +1,37 @@
-import type { WebhookDeliveryRow } from '../store/webhook-deliveries.ts';
+import { z } from 'zod';
+import { id, instant } from '../processors/fields.ts';
+import { deliveryStatuses, type WebhookDeliveryRow } from '../store/webhook-deliveries.ts';
 import type { WebhookRow } from '../store/webhooks.ts';
 
+export const webhookSchema = z
+  .strictObject({
+    id,
+    url: z.string(),
+    events: z.array(z.string()),
+    status: z.enum(['ENABLED', 'DISABLED']),
+    disabledAt: instant.nullable(),
+    disabledReason: z.string().nullable(),
+    createdAt: instant,
+  })
+  .meta({ id: 'Webhook' });
+
+export const deliverySchema = z
+  .strictObject({
+    id,
+    eventId: id.describe('The `webhook-id` of every attempt.'),
+    type: z.string(),
+    status: z.enum(deliveryStatuses),
+    attempts: z.int(),
+    lastStatus: z.int().nullable().describe('The status that the receiver answered last.'),
+    lastError: z.string().nullable(),
+    nextAttemptAt: instant.nullable(),
+    createdAt: instant,
+    deliveredAt: instant.nullable(),
+  })
+  .meta({ id: 'Delivery' });
+
 /** A webhook as its owner sees it after the registration: without the secret. */
-export function webhookView(webhook: WebhookRow) {
+export function webhookView(webhook: WebhookRow): z.infer<typeof webhookSchema> {
   return {
     id: webhook.id,
     url: webhook.url,
@@ -14,7 +43,7 @@ export function webhookView(webhook: WebhookRow) {
   };
 }
 
-export function deliveryView(delivery: WebhookDeliveryRow) {
+export function deliveryView(delivery: WebhookDeliveryRow): z.infer<typeof deliverySchema> {
   return {
     id: delivery.id,
     eventId: delivery.event_id,

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ErrorCode } from '../errors.ts';
 import type { Database, DatabaseTransaction } from '../store/database.ts';
 import type { RecordRow } from '../store/records.ts';
 import type { ProcessOutcome } from './outcomes.ts';
@@ -28,9 +29,15 @@ export interface OperationHost {
   webhookSecretOf: (webhookId: string, version: number) => string;
 }
 
-interface OperationBase<Request> {
+interface OperationBase<Request, Code extends ErrorCode> {
   name: string;
   request: z.ZodType<Request>;
+  /** What a success looks like to the client, for the API's description. */
+  success?: { status: number; body: z.ZodType };
+  /** The codes with which `process` may reject: another one does not compile. */
+  rejects?: readonly Code[];
+  /** The codes with which `admit` may refuse. */
+  admitRejects?: readonly ErrorCode[];
   key: { required: boolean; pattern: RegExp };
   /** Another request under a used key: refuse it, or answer with the original and say so. */
   onMismatch: 'reject' | 'replay';
@@ -49,23 +56,27 @@ interface OperationBase<Request> {
 }
 
 /** Work in TypeScript, in a transaction of its own. */
-interface SingleOperation<Request> extends OperationBase<Request> {
-  process: (request: Request, context: ProcessContext) => Promise<ProcessOutcome>;
+interface SingleOperation<Request, Code extends ErrorCode> extends OperationBase<Request, Code> {
+  process: (request: Request, context: ProcessContext) => Promise<ProcessOutcome<NoInfer<Code>>>;
   /** `with-effect`: the claim commits with the outcome (short work). `first`: it commits before `process` begins (long work). */
   claim?: 'with-effect' | 'first';
 }
 
 /** Work in SQL that claims, applies and finishes a whole group of records in one round trip. */
-interface GroupOperation<Request> extends OperationBase<Request> {
+interface GroupOperation<Request, Code extends ErrorCode> extends OperationBase<Request, Code> {
   processGroup: (db: Database, group: RecordGroup) => Promise<RecordRow[]>;
 }
 
-export type Operation<Request = unknown> = SingleOperation<Request> | GroupOperation<Request>;
+export type Operation<Request = unknown, Code extends ErrorCode = ErrorCode> =
+  | SingleOperation<Request, Code>
+  | GroupOperation<Request, Code>;
 
 /** The registry holds operations of every request type; their requests are parsed before they are used. */
 // biome-ignore lint/suspicious/noExplicitAny: the request type is only known inside the operation's own file.
 export type AnyOperation = Operation<any>;
 
-export function defineOperation<Request>(operation: Operation<Request>): Operation<Request> {
+export function defineOperation<Request, const Code extends ErrorCode = never>(
+  operation: Operation<Request, Code>,
+): Operation<Request, Code> {
   return operation;
 }

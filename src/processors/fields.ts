@@ -13,3 +13,6 @@ export const text = (maxLength: number) =>
     .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$/, 'must not contain control characters');
 
 export const id = z.uuid().toLowerCase();
+
+/** A moment as every answer writes it: ISO 8601 in UTC. */
+export const instant = z.iso.datetime();

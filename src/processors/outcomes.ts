@@ -13,9 +13,9 @@ export interface Succeeded {
   events?: readonly EventDraft[];
 }
 
-export interface Rejected {
+export interface Rejected<Code extends ErrorCode = ErrorCode> {
   kind: 'rejected';
-  code: ErrorCode;
+  code: Code;
   detail: string;
   extra?: Record<string, unknown>;
   events?: readonly EventDraft[];
@@ -27,14 +27,18 @@ export interface RetryLater {
 }
 
 /** What `process` may return. A throw is a failure and is tried again. */
-export type ProcessOutcome = Succeeded | Rejected | RetryLater;
+export type ProcessOutcome<Code extends ErrorCode = ErrorCode> = Succeeded | Rejected<Code> | RetryLater;
 
 export function succeeded(status: number, body: unknown, more: Pick<Succeeded, 'resource' | 'events'> = {}): Succeeded {
   return { kind: 'succeeded', status, body, ...more };
 }
 
 /** A business rule says no. It is an outcome like any other: stored, replayed, never tried again. */
-export function rejected(code: ErrorCode, detail: string, more: Pick<Rejected, 'extra' | 'events'> = {}): Rejected {
+export function rejected<Code extends ErrorCode>(
+  code: Code,
+  detail: string,
+  more: Pick<Rejected, 'extra' | 'events'> = {},
+): Rejected<Code> {
   return { kind: 'rejected', code, detail, ...more };
 }
 

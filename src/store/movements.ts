@@ -2,12 +2,14 @@ import type { GeneratedAlways, Selectable } from 'kysely';
 import type { Instant } from './columns.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 
+export const movementKinds = ['opening', 'transfer'] as const;
+
 /** One side of a double entry. All amounts ever written sum to zero. */
 export interface MovementsTable {
   id: GeneratedAlways<number>;
   account_id: string;
   operation_id: string;
-  kind: 'opening' | 'transfer';
+  kind: (typeof movementKinds)[number];
   amount: number;
   balance_after: number | null;
   created_at: Instant;

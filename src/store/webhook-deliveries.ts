@@ -2,7 +2,8 @@ import { type Generated, type Selectable, sql } from 'kysely';
 import type { Instant, NullableInstant } from './columns.ts';
 import type { Database } from './database.ts';
 
-export type DeliveryStatus = 'PENDING' | 'DELIVERED' | 'FAILED';
+export const deliveryStatuses = ['PENDING', 'DELIVERED', 'FAILED'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 export interface WebhookDeliveriesTable {
   id: string;

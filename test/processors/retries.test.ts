@@ -23,6 +23,7 @@ const planned = (name: string, claim: 'with-effect' | 'first') =>
     onMismatch: 'reject',
     replay: 'stored',
     claim,
+    rejects: ['INSUFFICIENT_FUNDS'],
     process: async (request, { tx, record }) => {
       runs.set(request.name, (runs.get(request.name) ?? 0) + 1);
       const step = plans.get(request.name)?.shift();

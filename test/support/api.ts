@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'undici';
+import { inject } from 'vitest';
+import { AnswerCheck, type CheckedAnswer } from './answer-check.ts';
 
 export const testApiKey = 'test-key-of-client-default';
 
@@ -17,7 +19,9 @@ export interface CallOptions {
   apiKey?: string | undefined;
 }
 
-/** An HTTP client as an outsider would write it: it knows the contract and nothing of the code. */
+let check: AnswerCheck | undefined;
+
+/** An HTTP client as an outsider would write it: it knows the contract and nothing of the code. Every answer is held against the API's description. */
 export class Api {
   readonly url: string;
   readonly #agent = new Agent({ connections: 200, headersTimeout: 90_000 });
@@ -40,8 +44,19 @@ export class Api {
       ...(body !== undefined && { body }),
     });
     const text = await answer.body.text();
+    this.#hold(method, path, { status: answer.statusCode, headers: answer.headers, text });
     const isJson = String(answer.headers['content-type']).includes('json');
     return { status: answer.statusCode, headers: answer.headers, text, body: isJson ? JSON.parse(text) : undefined };
+  }
+
+  /** So that each test that calls the API also tests its description, and neither drifts from the other. */
+  #hold(method: string, path: string, answer: CheckedAnswer): void {
+    check ??= new AnswerCheck(inject('openApi'));
+    const faults = check.faultsOf(method, path, answer);
+    if (faults.length === 0) return;
+    throw new Error(
+      `${method} ${path} is not answered as documented: ${faults.join('; ')}\n${answer.status} ${answer.text}`,
+    );
   }
 
   async get(path: string, options?: CallOptions): Promise<Answer> {

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startGuardian } from '../../scripts/embedded/start-guardian.ts';
+import { createDocument, type OpenApiDocument } from '../../src/api/openapi/document.ts';
+import { createRegistry, operations } from '../../src/processors/registry.ts';
 import { migrateToLatest } from '../../src/store/migrate.ts';
 
 declare module 'vitest' {
@@ -13,6 +15,8 @@ declare module 'vitest' {
     redisUrl: string;
     /** Deleted at the end of the run, even if the run is killed. */
     runDir: string;
+    /** What the API says of itself. */
+    openApi: OpenApiDocument;
   }
 }
 
@@ -38,6 +42,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('databaseUrl', databaseUrl);
   project.provide('redisUrl', redisUrl);
   project.provide('runDir', runDir);
+  project.provide('openApi', createDocument(createRegistry(operations)));
   return () => guardian.stop();
 }
 

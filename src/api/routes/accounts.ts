@@ -4,15 +4,16 @@ import { AppError } from '../../errors.ts';
 import { accountView } from '../../processors/accounts/account-view.ts';
 import { openAccount } from '../../processors/accounts/open-account.ts';
 import { findAccount } from '../../store/accounts.ts';
-import { listMovements, type MovementRow } from '../../store/movements.ts';
+import { listMovements } from '../../store/movements.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
 import { jsonResponse } from '../json-response.ts';
+import { movementView } from '../movement-view.ts';
 import { operationRoute } from '../operation-route.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
 import { validate } from '../read-json.ts';
 
-const movementsQuery = z.strictObject(pageQuery);
+export const movementsQuery = z.strictObject(pageQuery);
 const movementCursor = z
   .string()
   .regex(/^\d{1,15}$/)
@@ -35,16 +36,4 @@ export function accountRoutes(parts: ApiParts): Hono<ApiEnv> {
       const rows = await listMovements(parts.db, account.id, { limit: limit + 1, before });
       return jsonResponse(c, toPage(rows, limit, movementView));
     });
-}
-
-function movementView(movement: MovementRow) {
-  return {
-    id: String(movement.id),
-    kind: movement.kind,
-    amount: movement.amount,
-    balanceAfter: movement.balance_after,
-    operationId: movement.operation_id,
-    transferId: movement.kind === 'transfer' ? movement.operation_id : null,
-    createdAt: movement.created_at.toISOString(),
-  };
 }

@@ -11,13 +11,13 @@ import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
 import { validate } from '../read-json.ts';
 
-const listQuery = z.strictObject(pageQuery);
+export const customersQuery = z.strictObject(pageQuery);
 
 export function customerRoutes(parts: ApiParts): Hono<ApiEnv> {
   return new Hono<ApiEnv>()
     .post('/', operationRoute(parts, createCustomer))
     .get('/', async (c) => {
-      const { limit, cursor } = validate(listQuery, c.req.query());
+      const { limit, cursor } = validate(customersQuery, c.req.query());
       const before = decodeCursor(cursor, z.uuid());
       const rows = await listCustomers(parts.db, c.get('caller').client, { limit: limit + 1, before });
       return jsonResponse(c, toPage(rows, limit, customerView));

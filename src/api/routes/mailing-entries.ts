@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import { AppError } from '../../errors.ts';
 import { compileMail } from '../../processors/mailings/render-mail.ts';
+import type { MailMessage } from '../../store/mail/mail-transport.ts';
 import { changeEntries } from '../../store/mailings/mailing-actions.ts';
 import { entryStatuses, findEntry, listEntries, type MailingEntryRow } from '../../store/mailings/mailing-entries.ts';
 import { findMailing } from '../../store/mailings/mailings.ts';
@@ -14,12 +15,24 @@ import { readId } from '../read-id.ts';
 import { parseJson, readJsonText, validate } from '../read-json.ts';
 import { actionOf, resolution, settleAction } from './mailings.ts';
 
-const line = z
+export const line = z
   .string()
   .regex(/^\d{1,9}$/, 'must be the number of a line')
-  .transform(Number);
-const listQuery = z.strictObject({ status: z.enum(entryStatuses).optional(), ...pageQuery });
-const previewQuery = z.strictObject({ line: line.optional() });
+  .transform(Number)
+  .meta({ documentedAs: { type: 'integer', minimum: 0, maximum: 999_999_999 } });
+export const entriesQuery = z.strictObject({ status: z.enum(entryStatuses).optional(), ...pageQuery });
+export const previewSchema = z
+  .strictObject({
+    from: z.string(),
+    to: z.string(),
+    subject: z.string(),
+    text: z.string().optional(),
+    html: z.string().optional(),
+    messageId: z.string(),
+    unsubscribeUrl: z.string().optional(),
+  })
+  .meta({ id: 'MailPreview' }) satisfies z.ZodType<MailMessage>;
+export const previewQuery = z.strictObject({ line: line.optional() });
 
 /** The rows of a mailing's file. Each is known by its line. */
 export function entryRoutes(parts: ApiParts): Hono<ApiEnv> {
@@ -30,7 +43,7 @@ export function entryRoutes(parts: ApiParts): Hono<ApiEnv> {
 
   return new Hono<ApiEnv>()
     .get('/:id/entries', async (c) => {
-      const { limit, cursor, status } = validate(listQuery, c.req.query());
+      const { limit, cursor, status } = validate(entriesQuery, c.req.query());
       const mailing = await findOwn(c);
       if (/\btext\/csv\b/i.test(headerOf(c, 'accept') ?? '')) return streamEntriesCsv(parts.db, c, mailing, { status });
       const after = decodeCursor(cursor, line) ?? 0;

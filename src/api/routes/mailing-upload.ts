@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Handler } from 'hono';
+import type { z } from 'zod';
 import { AppError } from '../../errors.ts';
 import { printableKey } from '../../processors/define-operation.ts';
 import { defaultTexts } from '../../processors/mailings/render-mail.ts';
@@ -7,6 +8,7 @@ import { type CreatedMailing, createMailing, uploadOperation } from '../../queue
 import { isDatabaseUnavailable } from '../../store/database.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
 import { readIdempotencyKey } from '../idempotency-key.ts';
+import type { uploadedMailingSchema } from '../mailing-view.ts';
 import { validate } from '../read-json.ts';
 import { ContentCheck } from '../upload/check-content.ts';
 import { receiveUpload, type Upload } from '../upload/read-upload.ts';
@@ -87,7 +89,13 @@ function countRefused({ metrics }: UploadParts, error: unknown): void {
 
 function answer(c: ApiContext, { mailing, created, matchedBy }: CreatedMailing): Response {
   const { id, filename, status } = mailing;
-  const body = { mailingId: id, filename, status, created, ...(matchedBy && { matchedBy }) };
+  const body: z.infer<typeof uploadedMailingSchema> = {
+    mailingId: id,
+    filename,
+    status,
+    created,
+    ...(matchedBy && { matchedBy }),
+  };
   const headers = {
     'content-type': 'application/json',
     'x-request-id': c.get('requestId'),

@@ -21,7 +21,7 @@ import { parseJson, readJsonText, validate } from '../read-json.ts';
 import { entryRoutes } from './mailing-entries.ts';
 import { uploadRoute } from './mailing-upload.ts';
 
-const listQuery = z.strictObject({ status: z.enum(mailingStatuses).optional(), ...pageQuery });
+export const mailingsQuery = z.strictObject({ status: z.enum(mailingStatuses).optional(), ...pageQuery });
 
 /** What a person found out about mails in doubt. */
 export const resolution = z.strictObject({
@@ -42,7 +42,7 @@ export function mailingRoutes(parts: ApiParts): Hono<ApiEnv> {
   return new Hono<ApiEnv>()
     .post('/', uploadRoute(parts))
     .get('/', async (c) => {
-      const { limit, cursor, status } = validate(listQuery, c.req.query());
+      const { limit, cursor, status } = validate(mailingsQuery, c.req.query());
       const before = decodeCursor(cursor, z.uuid());
       const rows = await listMailings(parts.db, c.get('caller').client, { status }, { limit: limit + 1, before });
       return jsonResponse(c, toPage(rows, limit, mailingView));

@@ -5,6 +5,7 @@ import { listAudit } from '../../store/audit.ts';
 import { findRecord, listRecords } from '../../store/record-queries.ts';
 import { recordStatuses } from '../../store/records.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
+import { auditTrailView } from '../audit-view.ts';
 import { jsonResponse } from '../json-response.ts';
 import { operationRoute } from '../operation-route.ts';
 import { operationView } from '../operation-view.ts';
@@ -19,7 +20,7 @@ const filterText = (maxLength: number) =>
     .max(maxLength)
     .refine((text) => !text.includes('\0'), 'must not contain NUL');
 
-const listQuery = z.strictObject({
+export const operationsQuery = z.strictObject({
   status: z.enum(recordStatuses).optional(),
   operation: filterText(100).optional(),
   key: filterText(255).optional(),
@@ -45,7 +46,7 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
       return await run(c, next);
     })
     .get('/', async (c) => {
-      const { limit, cursor, ...filter } = validate(listQuery, c.req.query());
+      const { limit, cursor, ...filter } = validate(operationsQuery, c.req.query());
       const before = decodeCursor(cursor, z.uuid());
       await parts.replayCounter.flush();
       const rows = await listRecords(parts.db, c.get('caller'), filter, { limit: limit + 1, before });
@@ -56,28 +57,6 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
       const record = await findOwn(c);
       const rows = await listAudit(parts.db, record.id);
       const isOperator = c.get('caller').scopes.includes('admin');
-      // From a hash, what is hidden could be guessed and the guess confirmed.
-      const showsHashes = isOperator || !rows.some((row) => hasInternals(row.detail));
-      const items = rows.map((row) => ({
-        at: row.at.toISOString(),
-        from: row.from_status,
-        to: row.to_status,
-        actor: row.actor,
-        epoch: row.epoch,
-        detail: isOperator ? row.detail : withoutInternals(row.detail),
-        hash: showsHashes ? row.hash.toString('hex') : null,
-        prevHash: showsHashes ? (row.prev_hash?.toString('hex') ?? null) : null,
-      }));
-      return jsonResponse(c, { items });
+      return jsonResponse(c, { items: auditTrailView(rows, { isOperator }) });
     });
-}
-
-/** Why an attempt failed is in the words of whatever threw, and may tell of hosts and queries. Operators need it. */
-function withoutInternals(detail: unknown): unknown {
-  if (!hasInternals(detail)) return detail;
-  return Object.fromEntries(Object.entries(detail).filter(([name]) => name !== 'error'));
-}
-
-function hasInternals(detail: unknown): detail is { error: unknown } {
-  return typeof detail === 'object' && detail !== null && 'error' in detail;
 }

@@ -15,7 +15,7 @@ import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { readId } from '../read-id.ts';
 import { validate } from '../read-json.ts';
 
-const listQuery = z.strictObject({
+export const proposalsQuery = z.strictObject({
   customerId: id.optional(),
   status: z.enum(proposalStatuses).optional(),
   ...pageQuery,
@@ -30,7 +30,7 @@ export function proposalRoutes(parts: ApiParts): Hono<ApiEnv> {
     .post('/:id/accept', operationRoute(parts, acceptProposal, proposalIdOf))
     .post('/:id/reject', operationRoute(parts, rejectProposal, proposalIdOf))
     .get('/', async (c) => {
-      const { limit, cursor, ...filter } = validate(listQuery, c.req.query());
+      const { limit, cursor, ...filter } = validate(proposalsQuery, c.req.query());
       const before = decodeCursor(cursor, z.uuid());
       const rows = await listProposals(parts.db, c.get('caller').client, filter, { limit: limit + 1, before });
       return jsonResponse(c, toPage(rows, limit, proposalView));

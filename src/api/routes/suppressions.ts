@@ -1,26 +1,28 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { AppError } from '../../errors.ts';
+import { id, instant } from '../../processors/fields.ts';
 import { normalizeAddress } from '../../processors/mailings/addresses/normalize-address.ts';
 import {
   addSuppression,
   listSuppressions,
   removeSuppression,
   type SuppressionRow,
+  suppressionReasons,
 } from '../../store/mailings/suppressions.ts';
 import type { ApiEnv, ApiParts } from '../api-env.ts';
 import { jsonResponse } from '../json-response.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { parseJson, readJsonText, validate } from '../read-json.ts';
 
-const listQuery = z.strictObject(pageQuery);
-const newSuppression = z.strictObject({ email: z.string().max(320) });
+export const suppressionsQuery = z.strictObject(pageQuery);
+export const newSuppression = z.strictObject({ email: z.string().max(320) });
 
 /** The addresses to which a client sends nothing any more: unsubscribed, bounced, or added by hand. */
 export function suppressionRoutes({ db }: ApiParts): Hono<ApiEnv> {
   return new Hono<ApiEnv>()
     .get('/', async (c) => {
-      const { limit, cursor } = validate(listQuery, c.req.query());
+      const { limit, cursor } = validate(suppressionsQuery, c.req.query());
       const after = decodeCursor(cursor, z.string());
       const rows = await listSuppressions(db, c.get('caller').client, { limit: limit + 1, after });
       const page = rows.map((row) => ({ ...row, id: row.email }));
@@ -41,7 +43,11 @@ export function suppressionRoutes({ db }: ApiParts): Hono<ApiEnv> {
     });
 }
 
-function suppressionView(row: SuppressionRow) {
+export const suppressionSchema = z
+  .strictObject({ email: z.string(), reason: z.enum(suppressionReasons), mailingId: id.nullable(), createdAt: instant })
+  .meta({ id: 'Suppression' });
+
+function suppressionView(row: SuppressionRow): z.infer<typeof suppressionSchema> {
   const { email, reason, mailing_id: mailingId } = row;
   return { email, reason, mailingId, createdAt: row.created_at.toISOString() };
 }

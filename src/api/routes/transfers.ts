@@ -1,7 +1,8 @@
 import { Hono } from 'hono';
 import { AppError } from '../../errors.ts';
 import { createTransfer } from '../../processors/transfers/create-transfer.ts';
-import { findTransfer, type TransferRow } from '../../store/transfers.ts';
+import { transferView } from '../../processors/transfers/transfer-view.ts';
+import { findTransfer } from '../../store/transfers.ts';
 import type { ApiEnv, ApiParts } from '../api-env.ts';
 import { jsonResponse } from '../json-response.ts';
 import { operationRoute } from '../operation-route.ts';
@@ -13,18 +14,4 @@ export function transferRoutes(parts: ApiParts): Hono<ApiEnv> {
     if (!transfer) throw new AppError('NOT_FOUND', 'There is no such transfer.');
     return jsonResponse(c, transferView(transfer));
   });
-}
-
-/** The same fields, in the same order, as the answer that create_transfers stores. */
-function transferView(transfer: TransferRow) {
-  return {
-    id: transfer.id,
-    fromAccountId: transfer.from_account_id,
-    toAccountId: transfer.to_account_id,
-    amount: transfer.amount,
-    currency: transfer.currency,
-    description: transfer.description,
-    status: 'COMPLETED',
-    createdAt: transfer.created_at.toISOString(),
-  };
 }

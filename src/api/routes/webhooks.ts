@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { AppError } from '../../errors.ts';
+import { id } from '../../processors/fields.ts';
 import { registerWebhook } from '../../processors/webhooks/register-webhook.ts';
 import { enqueueTestDelivery } from '../../queues/webhooks/enqueue-deliveries.ts';
 import { listDeliveries } from '../../store/webhook-deliveries.ts';
@@ -13,7 +14,10 @@ import { readId } from '../read-id.ts';
 import { validate } from '../read-json.ts';
 import { deliveryView, webhookView } from '../webhook-view.ts';
 
-const listQuery = z.strictObject(pageQuery);
+export const webhooksQuery = z.strictObject(pageQuery);
+
+export const testDeliverySchema = z.strictObject({ eventId: id });
+export const rotatedSecretSchema = z.strictObject({ secret: z.string() });
 
 /** How long the old secret signs as well: a working day, wherever the people are who have to exchange it. */
 const overlapMs = 24 * 3_600_000;
@@ -24,7 +28,7 @@ export function webhookRoutes(parts: ApiParts): Hono<ApiEnv> {
   const findOwn = async (c: ApiContext) =>
     (await findWebhook(parts.db, c.get('caller').client, readId(c))) ?? notFound();
   const readPage = (c: ApiContext) => {
-    const { limit, cursor } = validate(listQuery, c.req.query());
+    const { limit, cursor } = validate(webhooksQuery, c.req.query());
     return { limit, before: decodeCursor(cursor, z.uuid()) };
   };
 
@@ -48,13 +52,15 @@ export function webhookRoutes(parts: ApiParts): Hono<ApiEnv> {
     .post('/:id/test', async (c) => {
       const webhook = await findOwn(c);
       if (webhook.disabled_at) throw new AppError('INVALID_STATE', 'The webhook is disabled. Register it again.');
-      return jsonResponse(c, { eventId: await enqueueTestDelivery(parts.db, webhook) }, 202);
+      const eventId = await enqueueTestDelivery(parts.db, webhook);
+      return jsonResponse(c, { eventId } satisfies z.infer<typeof testDeliverySchema>, 202);
     })
     .post('/:id/rotate-secret', async (c) => {
       const { client } = c.get('caller');
       const webhook =
         (await rotateSecret(parts.db, { client, id: readId(c) }, { overlapMs, maxSigning })) ?? notFound();
-      return jsonResponse(c, { secret: parts.operationHost.webhookSecretOf(webhook.id, webhook.secret_version) });
+      const secret = parts.operationHost.webhookSecretOf(webhook.id, webhook.secret_version);
+      return jsonResponse(c, { secret } satisfies z.infer<typeof rotatedSecretSchema>);
     });
 }
 

@@ -25,6 +25,7 @@ export const uploadFields = z.strictObject({
     .regex(/^\d{1,5}$/, 'must be a whole number from 1 to 10000')
     .transform(Number)
     .refine((rate) => rate >= 1 && rate <= 10_000, 'must be a whole number from 1 to 10000')
+    .meta({ documentedAs: { type: 'integer', minimum: 1, maximum: 10_000 } })
     .optional(),
 });
 

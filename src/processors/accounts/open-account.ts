@@ -4,7 +4,7 @@ import { insertOpening } from '../../store/movements.ts';
 import { defineOperation, printableKey } from '../define-operation.ts';
 import { amountOrZero, text } from '../fields.ts';
 import { succeeded } from '../outcomes.ts';
-import { accountView } from './account-view.ts';
+import { accountSchema, accountView } from './account-view.ts';
 
 export const openAccount = defineOperation({
   name: 'account.open',
@@ -14,6 +14,7 @@ export const openAccount = defineOperation({
     openingBalance: amountOrZero.default(0),
     overdraftLimit: amountOrZero.default(0),
   }),
+  success: { status: 201, body: accountSchema },
   key: { required: true, pattern: printableKey },
   onMismatch: 'reject',
   replay: 'stored',

@@ -3,7 +3,7 @@ import { insertCustomer } from '../../store/customers.ts';
 import { defineOperation, printableKey } from '../define-operation.ts';
 import { text } from '../fields.ts';
 import { rejected, succeeded } from '../outcomes.ts';
-import { customerView, showCustomer } from './customer-view.ts';
+import { customerSchema, customerView, showCustomer } from './customer-view.ts';
 import { isPlausibleDocument } from './document.ts';
 
 /** Text with something to see in it. */
@@ -20,6 +20,8 @@ export const createCustomer = defineOperation({
       .refine(isPlausibleDocument, 'has the form of a CPF or CNPJ, but its check digits are wrong')
       .optional(),
   }),
+  success: { status: 201, body: customerSchema },
+  rejects: ['EMAIL_TAKEN'],
   key: { required: false, pattern: printableKey },
   onMismatch: 'replay',
   replay: showCustomer,

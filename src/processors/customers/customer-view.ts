@@ -1,7 +1,13 @@
+import { z } from 'zod';
 import { type CustomerRow, readCustomer } from '../../store/customers.ts';
 import type { Database } from '../../store/database.ts';
+import { id, instant } from '../fields.ts';
 
-export function customerView(customer: CustomerRow) {
+export const customerSchema = z
+  .strictObject({ id, name: z.string(), email: z.string(), document: z.string().nullable(), createdAt: instant })
+  .meta({ id: 'Customer' });
+
+export function customerView(customer: CustomerRow): z.infer<typeof customerSchema> {
   return {
     id: customer.id,
     name: customer.name,

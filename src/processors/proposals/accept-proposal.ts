@@ -1,10 +1,12 @@
 import { defineOperation, printableKey } from '../define-operation.ts';
-import { showProposal } from './proposal-view.ts';
-import { applyTransition, transitionRequest, transitions } from './transitions.ts';
+import { proposalSchema, showProposal } from './proposal-view.ts';
+import { applyTransition, transitionRejects, transitionRequest, transitions } from './transitions.ts';
 
 export const acceptProposal = defineOperation({
   name: 'proposal.accept',
   request: transitionRequest,
+  success: { status: 200, body: proposalSchema },
+  rejects: transitionRejects,
   key: { required: false, pattern: printableKey },
   onMismatch: 'replay',
   replay: showProposal,

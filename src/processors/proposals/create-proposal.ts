@@ -3,11 +3,13 @@ import { insertProposal } from '../../store/proposals.ts';
 import { defineOperation, printableKey } from '../define-operation.ts';
 import { amount, id } from '../fields.ts';
 import { rejected, succeeded } from '../outcomes.ts';
-import { proposalView, showProposal } from './proposal-view.ts';
+import { proposalSchema, proposalView, showProposal } from './proposal-view.ts';
 
 export const createProposal = defineOperation({
   name: 'proposal.create',
   request: z.strictObject({ customerId: id, amount }),
+  success: { status: 201, body: proposalSchema },
+  rejects: ['CUSTOMER_NOT_FOUND'],
   key: { required: false, pattern: printableKey },
   onMismatch: 'replay',
   replay: showProposal,

@@ -1,7 +1,21 @@
+import { z } from 'zod';
 import type { Database } from '../../store/database.ts';
-import { type ProposalRow, readProposal } from '../../store/proposals.ts';
+import { type ProposalRow, proposalStatuses, readProposal } from '../../store/proposals.ts';
+import { amount, id, instant } from '../fields.ts';
 
-export function proposalView(proposal: ProposalRow) {
+export const proposalSchema = z
+  .strictObject({
+    id,
+    customerId: id,
+    amount,
+    status: z.enum(proposalStatuses),
+    version: z.int().describe('Grows with each change. Name the one that you saw when you change it.'),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Proposal' });
+
+export function proposalView(proposal: ProposalRow): z.infer<typeof proposalSchema> {
   return {
     id: proposal.id,
     customerId: proposal.customer_id,

@@ -24,13 +24,17 @@ export const transitionRequest = z.strictObject({
   version: z.int().min(1).max(2_147_483_647),
 });
 
+/** Why a proposal stays as it is. */
+export const transitionRejects = ['NOT_FOUND', 'VERSION_CONFLICT', 'INVALID_STATE'] as const;
+type TransitionCode = (typeof transitionRejects)[number];
+
 export type TransitionRequest = z.infer<typeof transitionRequest>;
 
 export async function applyTransition(
   transition: Transition,
   { proposalId, version }: TransitionRequest,
   { tx, record }: ProcessContext,
-): Promise<ProcessOutcome> {
+): Promise<ProcessOutcome<TransitionCode>> {
   const { client } = record;
   const { from, to } = transition;
   const proposal = await updateProposalStatus(tx, { id: proposalId, client, version, from, to });
@@ -48,7 +52,7 @@ export function explainRefusal(
   transition: Transition,
   version: number,
   current: Pick<ProposalRow, 'status' | 'version'> | undefined,
-): Rejected | RetryLater {
+): Rejected<TransitionCode> | RetryLater {
   if (!current) return rejected('NOT_FOUND', 'There is no such proposal.');
   const extra = { currentVersion: current.version, currentStatus: current.status };
   if (current.version !== version) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { insertWebhook } from '../../store/webhooks.ts';
 import { defineOperation, printableKey } from '../define-operation.ts';
-import { text } from '../fields.ts';
+import { id, text } from '../fields.ts';
 import { succeeded } from '../outcomes.ts';
 
 /** What a webhook can subscribe to. */
@@ -16,7 +16,11 @@ export const webhookEventTypes = [
 ] as const;
 
 /** The stored answer has no secret: it is made anew for every answer. */
-const storedBody = z.object({ id: z.string(), url: z.string(), events: z.array(z.string()) });
+const storedBody = z.strictObject({ id, url: z.string(), events: z.array(z.string()) });
+
+export const registeredWebhookSchema = storedBody
+  .extend({ secret: z.string().describe('Shown here and never again. It verifies the signatures of deliveries.') })
+  .meta({ id: 'RegisteredWebhook' });
 
 export const registerWebhook = defineOperation({
   name: 'webhook.register',
@@ -27,11 +31,13 @@ export const registerWebhook = defineOperation({
       .min(1)
       .refine((events) => new Set(events).size === events.length, 'must not name an event twice'),
   }),
+  success: { status: 201, body: registeredWebhookSchema },
+  admitRejects: ['WEBHOOK_URL_REFUSED'],
   key: { required: false, pattern: printableKey },
   onMismatch: 'reject',
   replay: 'stored',
   admit: async ({ url }, host) => await host.checkWebhookUrl(url),
-  present: (body, host) => {
+  present: (body, host): z.infer<typeof registeredWebhookSchema> => {
     const stored = storedBody.parse(body);
     return { ...stored, secret: host.webhookSecretOf(stored.id, 1) };
   },

@@ -2,11 +2,13 @@ import { type Selectable, sql } from 'kysely';
 import type { Instant } from '../columns.ts';
 import type { Database } from '../database.ts';
 
+export const suppressionReasons = ['unsubscribed', 'bounced', 'added'] as const;
+
 /** Addresses to which a client sends no mail any more. */
 export interface SuppressionsTable {
   client: string;
   email: string;
-  reason: 'unsubscribed' | 'bounced' | 'added';
+  reason: (typeof suppressionReasons)[number];
   mailing_id: string | null;
   created_at: Instant;
 }
