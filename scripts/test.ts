@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findOrInstallBrowser } from './embedded/find-browser.ts';
+import { findOrInstallFaketime } from './embedded/find-faketime.ts';
 import { findOrInstallRedis } from './embedded/redis-server.ts';
 import { buildIfNeeded } from './start/build-service.ts';
 
@@ -12,6 +13,7 @@ const isCi = Boolean(process.env.CI);
 const steps: readonly { readonly title: string; readonly run: () => Promise<number> }[] = [
   { title: 'Redis', run: async () => succeedWith(() => console.log(findOrInstallRedis(console.log))) },
   { title: 'Browser', run: async () => succeedWith(() => console.log(findOrInstallBrowser(console.log))) },
+  { title: 'Faketime', run: async () => succeedWith(() => console.log(findOrInstallFaketime(console.log))) },
   { title: 'Format and lint', run: () => runTool('biome', [isCi ? 'ci' : 'check', '.']) },
   { title: 'Types', run: () => runTool('tsc', []) },
   { title: 'Build', run: async () => succeedWith(() => buildIfNeeded(root, console.log)) },

@@ -33,7 +33,7 @@ import { type FileStorage, openFileStorage } from './store/files/file-storage.ts
 import { Locks } from './store/locks.ts';
 import { hashTagOf, openRedis, type RedisClient } from './store/redis.ts';
 import { Results } from './store/results.ts';
-import { checkStores } from './store/start-checks.ts';
+import { checkStores, warnOfClocks } from './store/start-checks.ts';
 
 export interface Service {
   /** Where the API listens, if this process has one. */
@@ -179,6 +179,13 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
     log,
     task: async () => (isRedisReady() ? await reconciler.reconcile() : 0),
   });
+  // An API shows the state of its clock in /health. Nobody asks a worker, so it looks by itself.
+  const clocks = new Recurring({
+    name: 'clocks',
+    pauseMs: pausesMs.clocks,
+    log,
+    task: () => warnOfClocks(parts),
+  });
   const notifications = startNotifications({ ...parts, connection, untilLost });
   const mailings = startMailings({ ...parts, connection, untilLost });
   const housekeeping = startHousekeeping({
@@ -195,6 +202,7 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
       housekeeping.close(),
       relay.stop(),
       reconciling.stop(),
+      clocks.stop(),
     ]);
     connection.disconnect();
   };

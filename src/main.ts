@@ -3,7 +3,7 @@ import { startService } from './compose.ts';
 import { ConfigError, type Role, readConfig, roles } from './config.ts';
 import { sqlStateOf } from './store/database.ts';
 import { migrateToLatest } from './store/migrate.ts';
-import { StartError } from './store/start-checks.ts';
+import { StartError } from './store/start-error.ts';
 
 async function main(): Promise<void> {
   const role = readRole(process.argv[2] ?? 'all');

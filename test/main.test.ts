@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fakeClock } from '../scripts/embedded/find-faketime.ts';
 import { roles } from '../src/config.ts';
 import { eventually } from './support/eventually.ts';
 import { judge } from './support/judge.ts';
@@ -75,6 +76,24 @@ describe('a start that cannot work ends with exit code 1 and one line', () => {
       lines: ['Redis has maxmemory-policy allkeys-lru, so it may drop jobs. Set it to noeviction.'],
     });
     await redis.stop();
+  });
+});
+
+describe('a process whose clock is wrong', () => {
+  it.each([
+    [5, 'ahead of'],
+    [-5, 'behind'],
+  ])('by %d s starts, and says so in one line and in /health', async (seconds, direction) => {
+    const service = await startProcess('all', { ...stores.environment, ...fakeClock(seconds) });
+    const line = new RegExp(
+      `^The clock of this process is [45]\\.\\d s ${direction} that of Postgres and [45]\\.\\d s ${direction} that of Redis\\.`,
+    );
+    expect(service.warnings.filter((warning) => warning.includes('clock'))).toEqual([expect.stringMatching(line)]);
+    const { status, body } = await service.api.get('/health');
+    expect([status, body.status]).toEqual([200, 'degraded']);
+    expect(body.checks.clock).toMatchObject({ status: 'degraded', problem: expect.stringMatching(line) });
+    expect(Math.abs(body.checks.clock.postgresOffsetMs + seconds * 1_000)).toBeLessThan(1_000);
+    expect(await service.stop()).toBe(0);
   });
 });
 

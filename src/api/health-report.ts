@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import { operationsQueue, type Queues } from '../queues/queues.ts';
-import { type Database, pingDatabase } from '../store/database.ts';
+import { describeClockFault, measurePostgresClock, measureRedisClock } from '../store/clocks.ts';
+import type { Database } from '../store/database.ts';
 import { withDeadline } from '../store/deadline.ts';
 import type { FileStorage } from '../store/files/file-storage.ts';
+import { missingMigrations } from '../store/migrate.ts';
 import { describeOutbox } from '../store/outbox.ts';
-import type { RedisClient } from '../store/redis.ts';
+import { findPostgresVersionFault } from '../store/postgres-version.ts';
+import { findRedisMisconfiguration, type RedisClient } from '../store/redis.ts';
 
 export const healthStatus = z
   .enum(['ok', 'degraded', 'down'])
@@ -18,7 +21,9 @@ export const healthReportSchema = z
     status: healthStatus,
     checks: z.strictObject({
       database: healthCheck,
+      migrations: healthCheck,
       redis: healthCheck,
+      clock: healthCheck,
       storage: healthCheck,
       outbox: healthCheck,
       workers: healthCheck,
@@ -40,9 +45,18 @@ const checkTimeoutMs = 1_500;
 const maxLagSeconds = 30;
 
 export async function checkHealth({ db, redis, queues, storage }: HealthParts): Promise<HealthReport> {
-  const [database, redisCheck, storageCheck, outbox, workers] = await Promise.all([
-    measure('down', async () => void (await pingDatabase(db))),
-    measure('degraded', async () => void (await redis.ping())),
+  const [database, migrations, redisCheck, clock, storageCheck, outbox, workers] = await Promise.all([
+    measure('down', async () => degradedBy(await findPostgresVersionFault(db))),
+    measure('degraded', async () => {
+      const missing = await missingMigrations(db);
+      return missing.length > 0 ? { status: 'degraded', missing } : undefined;
+    }),
+    measure('degraded', async () => {
+      await redis.ping();
+      // It can be set wrong at any time, not only before a start.
+      return degradedBy(await findRedisMisconfiguration(redis));
+    }),
+    measure('degraded', () => checkClock(db, redis)),
     measure('degraded', async () => void (await storage.check())),
     measure('degraded', async () => {
       const outboxState = await describeOutbox(db);
@@ -54,8 +68,23 @@ export async function checkHealth({ db, redis, queues, storage }: HealthParts): 
       return { status: count > 0 ? 'ok' : 'degraded', count };
     }),
   ]);
-  const checks = { database, redis: redisCheck, storage: storageCheck, outbox, workers };
+  const checks = { database, migrations, redis: redisCheck, clock, storage: storageCheck, outbox, workers };
   return { status: worstOf(Object.values(checks)), checks };
+}
+
+/** Of the process that answers. Workers compare theirs with the same Postgres, and log it. */
+async function checkClock(db: Database, redis: RedisClient): Promise<{ status: HealthCheck['status'] }> {
+  const [Postgres, Redis] = await Promise.all([
+    measurePostgresClock(db),
+    // Whether Redis answers at all is another check.
+    measureRedisClock(redis).catch(() => undefined),
+  ]);
+  const offsets = { postgresOffsetMs: Postgres.offsetMs, redisOffsetMs: Redis?.offsetMs ?? null };
+  return { status: 'ok', ...offsets, ...degradedBy(describeClockFault({ Postgres, Redis })) };
+}
+
+function degradedBy(problem: string | undefined): { status: 'degraded'; problem: string } | undefined {
+  return problem === undefined ? undefined : { status: 'degraded', problem };
 }
 
 async function measure(

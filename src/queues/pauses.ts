@@ -4,4 +4,5 @@ export const pausesMs = {
   reconcile: 4_000,
   webhooks: 5_000,
   alerts: 5_000,
+  clocks: 300_000,
 };

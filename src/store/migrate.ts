@@ -1,6 +1,8 @@
 import { Migrator, sql } from 'kysely';
 import { type Database, openDatabase } from './database.ts';
 import { migrations } from './migrations/index.ts';
+import { findPostgresVersionFault } from './postgres-version.ts';
+import { StartError } from './start-error.ts';
 
 /** Brings the database up to date. Safe to run from several processes at once: the migrator takes a lock. */
 export async function migrateToLatest(databaseUrl: string): Promise<void> {
@@ -12,6 +14,8 @@ export async function migrateToLatest(databaseUrl: string): Promise<void> {
     onError: () => undefined,
   });
   try {
+    const versionFault = await findPostgresVersionFault(db);
+    if (versionFault) throw new StartError(versionFault);
     const { error } = await migratorOf(db).migrateToLatest();
     if (error) throw error;
     await ensureAuditPartitions(db);
@@ -24,6 +28,13 @@ export async function migrateToLatest(databaseUrl: string): Promise<void> {
 export async function pendingMigrations(db: Database): Promise<string[]> {
   const all = await migratorOf(db).getMigrations();
   return all.filter((migration) => migration.executedAt === undefined).map((migration) => migration.name);
+}
+
+/** The same, in one small query, for a database that has been migrated before. */
+export async function missingMigrations(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db);
+  const present = new Set(rows.map(({ name }) => name));
+  return Object.keys(migrations).filter((name) => !present.has(name));
 }
 
 /** Three months ahead. Workers come by twice a day, so that it is always done in time. */

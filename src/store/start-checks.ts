@@ -1,30 +1,51 @@
 import { once } from 'node:events';
 import type { Logger } from 'pino';
+import { describeClockFault, measurePostgresClock, measureRedisClock } from './clocks.ts';
 import { type Database, isDatabaseUnavailable } from './database.ts';
 import { withDeadline } from './deadline.ts';
 import { pendingMigrations } from './migrate.ts';
+import { findPostgresVersionFault } from './postgres-version.ts';
 import { findRedisMisconfiguration, type RedisClient } from './redis.ts';
+import { StartError } from './start-error.ts';
 
-/** Something is set up in a way that would break a promise. The message is the one line that a person needs. */
-export class StartError extends Error {}
+interface Stores {
+  db: Database;
+  redis: RedisClient;
+  log: Logger;
+}
 
 /** How long a start waits for Redis. Without it the service starts all the same and catches up later. */
 const redisPatienceMs = 3_000;
 
 /** Refuses to start on stores that cannot keep what is promised. */
-export async function checkStores(stores: { db: Database; redis: RedisClient; log: Logger }): Promise<void> {
+export async function checkStores(stores: Stores): Promise<void> {
   await checkDatabase(stores.db);
   await checkRedis(stores.redis, stores.log);
+  await warnOfClocks(stores);
+}
+
+/** A clock that is wrong stops nothing: what keeps the truth goes by the clock of Postgres. It is told, again and again. */
+export async function warnOfClocks({ db, redis, log }: Stores): Promise<void> {
+  const isRedisReady = redis.status === 'ready';
+  const [Postgres, Redis] = await Promise.all([
+    measurePostgresClock(db),
+    isRedisReady ? measureRedisClock(redis).catch(() => undefined) : undefined,
+  ]);
+  const fault = describeClockFault({ Postgres, Redis });
+  if (fault) log.warn({ postgresOffsetMs: Postgres.offsetMs, redisOffsetMs: Redis?.offsetMs }, fault);
 }
 
 async function checkDatabase(db: Database): Promise<void> {
+  let versionFault: string | undefined;
   let pending: string[];
   try {
+    versionFault = await findPostgresVersionFault(db);
     pending = await pendingMigrations(db);
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error;
     throw new StartError(`DATABASE_URL leads to no Postgres that answers: ${(error as Error).message}`);
   }
+  if (versionFault) throw new StartError(versionFault);
   if (pending.length > 0) {
     throw new StartError(
       `The database lacks the migrations ${pending.join(', ')}. Run "node dist/main.js migrate" first.`,

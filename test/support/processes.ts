@@ -11,6 +11,8 @@ export interface ServiceProcess {
   /** The API of the process, if it has one. */
   api: Api;
   exited: Promise<number | null>;
+  /** The messages of its log that are warnings or worse. */
+  warnings: string[];
   signal: (signal: NodeJS.Signals) => void;
   /** kill -9, and waits until it is gone. */
   kill: () => Promise<void>;
@@ -42,11 +44,13 @@ export async function startProcess(
 ): Promise<ServiceProcess> {
   const child = spawnService(role, environment);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
-  const url = await readUrl(child, exited);
+  const warnings: string[] = [];
+  const url = await readUrl(child, exited, warnings);
   const service: ServiceProcess = {
     pid: child.pid ?? 0,
     api: new Api(url),
     exited,
+    warnings,
     signal: (signal) => void child.kill(signal),
     kill: async () => {
       child.kill('SIGKILL');
@@ -63,13 +67,14 @@ export async function startProcess(
   return service;
 }
 
-/** The log's first line says where the API listens. What follows is read and dropped, so that the pipe never fills. */
-async function readUrl(child: ChildProcess, exited: Promise<number | null>): Promise<string> {
+/** The log says where the API listens. What follows is read, so that the pipe never fills, and kept if it warns. */
+async function readUrl(child: ChildProcess, exited: Promise<number | null>, warnings: string[]): Promise<string> {
   if (!child.stdout) throw new Error('the process has no output');
   const lines = createInterface({ input: child.stdout });
   const started = new Promise<string>((resolve) => {
     lines.on('line', (line) => {
-      const entry = JSON.parse(line) as { msg: string; url?: string };
+      const entry = JSON.parse(line) as { level: number; msg: string; url?: string };
+      if (entry.level >= 40) warnings.push(entry.msg);
       if (entry.msg === 'started') resolve(entry.url ?? '');
     });
   });

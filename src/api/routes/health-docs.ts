@@ -23,7 +23,9 @@ export const healthDocs: RouteGroup = {
               status: 'ok',
               checks: {
                 database: ok,
+                migrations: ok,
                 redis: ok,
+                clock: { ...ok, postgresOffsetMs: 0, redisOffsetMs: 1 },
                 storage: ok,
                 outbox: { ...ok, pending: 0, lagSeconds: 0, quarantined: 0 },
                 workers: { ...ok, count: 1 },
