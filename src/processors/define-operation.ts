@@ -16,6 +16,15 @@ export interface ProcessContext {
   signal: AbortSignal;
 }
 
+/** What a call to another system is given. No transaction is open meanwhile, so it may take its time. */
+export interface ExternalContext {
+  record: RecordRow;
+  /** The same in every attempt. Give it to the other system, so that it can recognise a call that is made again. */
+  effectKey: string;
+  /** Aborted when the lock is lost: another worker may be at work by now. */
+  signal: AbortSignal;
+}
+
 export interface RecordGroup {
   ids: readonly string[];
   actor: string;
@@ -60,15 +69,30 @@ interface SingleOperation<Request, Code extends ErrorCode> extends OperationBase
   process: (request: Request, context: ProcessContext) => Promise<ProcessOutcome<NoInfer<Code>>>;
   /** `with-effect`: the claim commits with the outcome (short work). `first`: it commits before `process` begins (long work). */
   claim?: 'with-effect' | 'first';
+  external?: undefined;
+}
+
+/** Work whose effect leaves the house. The attempt is committed before `process` begins, and its outcome after it. */
+export interface ExternalOperation<Request, Code extends ErrorCode = ErrorCode> extends OperationBase<Request, Code> {
+  /**
+   * When nobody can tell whether the effect happened. `at-most-once`: the record is UNKNOWN until a person says.
+   * `at-least-once`: `process` runs again with the same `effectKey`, for systems that recognise it.
+   */
+  external: 'at-most-once' | 'at-least-once';
+  claim: 'first';
+  /** Throws NothingHappened if that is certain. After any other error the effect is in doubt. */
+  process: (request: Request, context: ExternalContext) => Promise<ProcessOutcome<NoInfer<Code>>>;
 }
 
 /** Work in SQL that claims, applies and finishes a whole group of records in one round trip. */
 interface GroupOperation<Request, Code extends ErrorCode> extends OperationBase<Request, Code> {
   processGroup: (db: Database, group: RecordGroup) => Promise<RecordRow[]>;
+  external?: undefined;
 }
 
 export type Operation<Request = unknown, Code extends ErrorCode = ErrorCode> =
   | SingleOperation<Request, Code>
+  | ExternalOperation<Request, Code>
   | GroupOperation<Request, Code>;
 
 /** The registry holds operations of every request type; their requests are parsed before they are used. */

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { addAudit } from '../store/audit.ts';
+import { addAudit, wasInDoubt } from '../store/audit.ts';
 import type { DatabaseTransaction } from '../store/database.ts';
 import { addDeadLetter } from '../store/dead-letters.ts';
 import { addToOutbox } from '../store/outbox.ts';
@@ -19,7 +19,15 @@ interface Failure {
   /** The claim, if it was committed before the work began; otherwise it was rolled back and is made again. */
   claimed: RecordRow | undefined;
   error: unknown;
+  /** True: the effect is external and may have happened. */
+  inDoubt?: boolean;
 }
+
+/** What a client sees of a record in doubt. */
+export const outcomeUnknown: RecordError = {
+  code: 'OUTCOME_UNKNOWN',
+  message: 'An attempt was cut off in the middle. A person has to say what became of it.',
+};
 
 /** Counts the attempt and puts the record back for the next one, or gives up after the last. */
 export async function recordFailure(engine: Engine, operation: AnyOperation, failure: Failure): Promise<Settled> {
@@ -28,8 +36,10 @@ export async function recordFailure(engine: Engine, operation: AnyOperation, fai
     const record = failure.claimed ?? (await claimRecords(tx, [failure.id], engine.actor))[0];
     if (!record) return claimLost;
     const delayMs = delaysMs[record.attempts - 1];
-    if (delayMs === undefined) return await finishAsFailed(engine, tx, { operation, record, error: failure.error });
-    const detail = { attempt: record.attempts, error: messageOf(failure.error), retryInMs: delayMs };
+    if (delayMs === undefined) return await finishAsFailed(engine, tx, { ...failure, operation, record });
+    const { error, inDoubt } = failure;
+    const attempt = { attempt: record.attempts, error: messageOf(error), retryInMs: delayMs };
+    const detail = inDoubt ? { ...attempt, inDoubt } : attempt;
     engine.log.warn({ err: failure.error, operationId: record.id, ...detail }, 'attempt failed');
     return await requeue(engine, tx, record, { delayMs, detail, countsAsAttempt: true });
   });
@@ -72,9 +82,12 @@ async function requeue(
 async function finishAsFailed(
   engine: Engine,
   tx: DatabaseTransaction,
-  failure: { operation: AnyOperation; record: RecordRow; error: unknown },
+  failure: { operation: AnyOperation; record: RecordRow; error: unknown; inDoubt?: boolean },
 ): Promise<Settled> {
   const { operation, record, error } = failure;
+  if (operation.external && (failure.inDoubt || (await wasInDoubt(tx, record.id)))) {
+    return await finishAsUnknown(engine, tx, record, error);
+  }
   const shown = publicErrorOf(error);
   const internal = { code: shown.code, message: messageOf(error) };
   const event = { operationId: record.id, operation: record.operation, key: record.key, code: shown.code };
@@ -98,11 +111,41 @@ async function finishAsFailed(
     engine.actor,
   );
   if (!failed) return claimLost;
-  const deadLetterId = await addDeadLetter(tx, failed, internal);
-  const data = { recordId: record.id, deadLetterId, error: internal };
-  await addToOutbox(tx, { queue: deadLetterQueue, name: record.operation, jobId: jobIdOf(failed), data, delayMs: 0 });
+  await buryRecord(tx, failed, internal);
   engine.log.error({ err: error, operationId: record.id, operation: record.operation }, 'gave up');
   return { kind: 'settled', record: failed };
+}
+
+/** An external effect may or may not have happened, and nothing more is tried: a person has to say. */
+export async function finishAsUnknown(
+  engine: Engine,
+  tx: DatabaseTransaction,
+  record: RecordRow,
+  error: unknown,
+): Promise<Settled> {
+  const outcome = {
+    id: record.id,
+    epoch: record.epoch,
+    status: 'UNKNOWN',
+    response_status: null,
+    response_body: null,
+    error: outcomeUnknown,
+    resource_type: null,
+    resource_id: null,
+    events: [],
+    ttl_seconds: 0,
+    detail: { attempt: record.attempts, error: messageOf(error) },
+  } as const;
+  const [unknown] = await finishRecords(tx, [outcome], engine.actor);
+  engine.log.error({ err: error, operationId: record.id, operation: record.operation }, 'the outcome is unknown');
+  return unknown ? { kind: 'settled', record: unknown } : claimLost;
+}
+
+/** A record that gave up: a row for operators, and a job to be seen in the queue UI. */
+export async function buryRecord(tx: DatabaseTransaction, failed: RecordRow, error: RecordError): Promise<void> {
+  const deadLetterId = await addDeadLetter(tx, failed, error);
+  const data = { recordId: failed.id, deadLetterId, error };
+  await addToOutbox(tx, { queue: deadLetterQueue, name: failed.operation, jobId: jobIdOf(failed), data, delayMs: 0 });
 }
 
 /** What a client may see. The message of an unexpected error stays in the log and in the dead letter. */

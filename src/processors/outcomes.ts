@@ -46,3 +46,14 @@ export function rejected<Code extends ErrorCode>(
 export function retryLater(delayMs: number): RetryLater {
   return { kind: 'retry-later', delayMs };
 }
+
+/**
+ * Thrown by `process` of an operation with an external effect that certainly did not happen, such as a connection that
+ * was refused. It counts as a failed attempt, and the next one follows after the usual pause.
+ */
+export class NothingHappened extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'NothingHappened';
+  }
+}

@@ -4,6 +4,7 @@ import type { AnyOperation, ProcessContext } from './define-operation.ts';
 import { type Engine, isNobodysFault } from './engine.ts';
 import { putOff, recordFailure } from './fail-attempt.ts';
 import { type ProcessOutcome, type Rejected, type RetryLater, rejected, type Succeeded } from './outcomes.ts';
+import { settleExternal } from './settle-external.ts';
 import { toOutcome } from './to-outcome.ts';
 
 /** The record has its final state, or its job is to come back. */
@@ -19,6 +20,7 @@ export async function settle(
   record: RecordRow,
   signal: AbortSignal,
 ): Promise<Settled> {
+  if (operation.external) return await settleExternal(engine, operation, record, signal);
   const startedMs = Date.now();
   let claimed: RecordRow | undefined;
   try {

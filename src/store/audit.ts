@@ -64,3 +64,29 @@ export async function trimAudit(db: Database, before: Date): Promise<Date | unde
   const { rows } = await sql<{ until: Date | null }>`select trim_audit(${before}) as until`.execute(db);
   return rows[0]?.until ?? undefined;
 }
+
+/**
+ * Whether an external effect may have happened since the record was last settled: an attempt ended in doubt, or its
+ * worker was gone when the next one began.
+ */
+export async function wasInDoubt(tx: DatabaseTransaction, recordId: string): Promise<boolean> {
+  const result = await sql<{ doubt: boolean }>`
+    select exists (
+      select 1 from audit where record_id = ${recordId}::uuid
+        and ((from_status = 'PROCESSING' and to_status = 'PROCESSING') or detail ->> 'inDoubt' = 'true')
+        and seq > coalesce((
+          select max(seq) from audit
+          where record_id = ${recordId}::uuid and to_status not in ('QUEUED', 'PROCESSING')), 0)) as doubt`.execute(tx);
+  return result.rows[0]?.doubt ?? false;
+}
+
+/** The last transition of a record. */
+export async function findLastAudit(db: Database, recordId: string) {
+  return await db
+    .selectFrom('audit')
+    .selectAll()
+    .where('record_id', '=', recordId)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
