@@ -5,6 +5,7 @@ import { createApp } from './api/app.ts';
 import { checkHealth } from './api/health-report.ts';
 import { type HttpServer, startHttpServer } from './api/http-server.ts';
 import { createRateLimit } from './api/rate-limit.ts';
+import { openAdmin, openCounters } from './compose-admin.ts';
 import { startHousekeeping } from './compose-housekeeping.ts';
 import { startMailings } from './compose-mailings.ts';
 import { countCleanup, openMetrics, serveMetrics } from './compose-metrics.ts';
@@ -23,7 +24,6 @@ import { pausesMs } from './queues/pauses.ts';
 import { Queues } from './queues/queues.ts';
 import { Reconciler } from './queues/reconciler.ts';
 import { Recurring } from './queues/recurring.ts';
-import { ReplayCounter } from './queues/replay-counter.ts';
 import { ResultWaiter } from './queues/result-waiter.ts';
 import { Submitter } from './queues/submit.ts';
 import { createOperationHost } from './queues/webhooks/operation-host.ts';
@@ -36,6 +36,8 @@ import { Results } from './store/results.ts';
 import { checkStores, warnOfClocks } from './store/start-checks.ts';
 
 export interface Service {
+  /** The routes of the API, if this process has one. */
+  routes: readonly { method: string; path: string }[];
   /** Where the API listens, if this process has one. */
   url: string | undefined;
   /** Where a process without an API shows what it measures, if it is to. */
@@ -72,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await metrics?.close();
       await parts.close();
     };
-    return { url: api?.url, metricsUrl: metrics?.url, close };
+    return { url: api?.url, routes: api?.routes ?? [], metricsUrl: metrics?.url, close };
   } catch (error) {
     await parts.close();
     throw error;
@@ -209,20 +211,21 @@ function startWorker(parts: Parts): { close: () => Promise<void> } {
   return { close };
 }
 
-async function startApi(parts: Parts): Promise<HttpServer> {
+async function startApi(parts: Parts): Promise<HttpServer & Pick<Service, 'routes'>> {
   const { config, log, db, redis, queues, prefix, results, instanceId, hitFailpoint, metrics } = parts;
   const subscriber = openRedis(config, 'subscriber', parts.warn('redis subscriber'));
   const waiter = new ResultWaiter({ db, subscriber, results, instanceId, log });
-  const replayCounter = new ReplayCounter(parts.relaxedDb, log);
+  const { close: closeCounters, ...counters } = openCounters(parts);
   const enqueuer = new Enqueuer({ db: parts.relaxedDb, queues, log, hitFailpoint, metrics });
-  const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, replayCounter, metrics });
+  const submitter = new Submitter({ db, results, enqueuer, log, hitFailpoint, instanceId, metrics, ...counters });
   const stopping = new AbortController();
   const app = createApp({
     db,
     registry: parts.registry,
     submitter,
     waiter,
-    replayCounter,
+    ...counters,
+    ...openAdmin(parts, { enqueuer, subscriber }),
     log,
     waitSeconds: config.WAIT_SECONDS,
     metrics,
@@ -248,10 +251,10 @@ async function startApi(parts: Parts): Promise<HttpServer> {
     await server.close();
     clearTimeout(release);
     waiter.close();
-    await replayCounter.flush();
+    await closeCounters();
     subscriber.disconnect();
   };
-  return { url: server.url, close };
+  return { url: server.url, routes: app.routes, close };
 }
 
 /** Without Redis no job can be ended and nothing closes in order, so there is nothing to wait for. */

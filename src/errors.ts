@@ -17,6 +17,7 @@ const codes = {
   EMAIL_TAKEN: { status: 409, title: 'Another customer has this email' },
   VERSION_CONFLICT: { status: 409, title: 'Someone changed it since the version that you saw' },
   INVALID_STATE: { status: 409, title: 'Its state does not allow this' },
+  LAST_ADMIN_KEY: { status: 409, title: 'It is the last key with the scope admin' },
   TOO_LARGE: { status: 413, title: 'The request is too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'The content type is not understood' },
   INCONSISTENT_REQUEST: { status: 422, title: 'The key was used for another request' },

@@ -6,9 +6,13 @@ import type { Metrics } from '../metrics.ts';
 import type { OperationHost } from '../processors/define-operation.ts';
 import type { MailLinks } from '../processors/mailings/links.ts';
 import type { Registry } from '../processors/registry.ts';
+import type { KeyChanges } from '../queues/key-changes.ts';
+import type { KeyUses } from '../queues/key-uses.ts';
 import type { JobDraft } from '../queues/queues.ts';
 import type { ReplayCounter } from '../queues/replay-counter.ts';
+import type { RequestCounter } from '../queues/request-counter.ts';
 import type { ResultWaiter } from '../queues/result-waiter.ts';
+import type { RetryParts } from '../queues/retry-dead-letters.ts';
 import type { Submitter } from '../queues/submit.ts';
 import type { ApiScope } from '../store/api-keys.ts';
 import type { Database } from '../store/database.ts';
@@ -20,6 +24,8 @@ export interface Caller {
   client: string;
   subClient: string;
   scopes: readonly ApiScope[];
+  /** The id of the API key, for the traces of what operators do. */
+  keyId: string;
 }
 
 export interface ApiEnv {
@@ -49,6 +55,11 @@ export interface ApiParts {
   submitter: Submitter;
   waiter: ResultWaiter;
   replayCounter: ReplayCounter;
+  requestCounter: RequestCounter;
+  keyUses: KeyUses;
+  keyChanges: KeyChanges;
+  /** What repairs work with. */
+  repairs: RetryParts;
   operationHost: OperationHost;
   mailings: MailingApiParts;
   /** Aborted when the process is to end, so that streams without an end of their own end too. */

@@ -1,11 +1,12 @@
 import { Hono } from 'hono';
 import { AppError } from '../errors.ts';
 import type { ApiEnv, ApiParts } from './api-env.ts';
-import { admit } from './authenticate.ts';
+import { admit, admitAdmin } from './authenticate.ts';
 import { countRequests } from './count-requests.ts';
 import { handleError } from './problem-response.ts';
 import { assignRequestId } from './request-id.ts';
 import { accountRoutes } from './routes/accounts.ts';
+import { adminRoutes } from './routes/admin/admin-routes.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { documentationRoutes } from './routes/documentation.ts';
 import { healthRoutes } from './routes/health.ts';
@@ -40,5 +41,8 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.route('/v1/suppressions', suppressionRoutes(parts));
   app.route('/v1/webhooks', webhookRoutes(parts));
   app.route('/v1/operations', operationRoutes(parts));
+
+  app.use('/v1/admin/*', admitAdmin);
+  app.route('/v1/admin', adminRoutes(parts));
   return app;
 }

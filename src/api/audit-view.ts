@@ -39,12 +39,14 @@ export function auditTrailView(
   }));
 }
 
-/** Why an attempt failed is in the words of whatever threw, and may tell of hosts and queries. Operators need it. */
+/** Why an attempt failed is in the words of whatever threw, and may tell of hosts and queries. Notes are for colleagues. */
+const internals = ['error', 'note'];
+
 function withoutInternals(detail: unknown): unknown {
   if (!hasInternals(detail)) return detail;
-  return Object.fromEntries(Object.entries(detail).filter(([name]) => name !== 'error'));
+  return Object.fromEntries(Object.entries(detail).filter(([name]) => !internals.includes(name)));
 }
 
-function hasInternals(detail: unknown): detail is { error: unknown } {
-  return typeof detail === 'object' && detail !== null && 'error' in detail;
+function hasInternals(detail: unknown): detail is object {
+  return typeof detail === 'object' && detail !== null && internals.some((name) => name in detail);
 }

@@ -3,15 +3,20 @@ import { AppError } from '../errors.ts';
 
 const maxLimit = 200;
 
+/** A whole number in a query, and what it is if it is left out. */
+export function wholeNumber(min: number, max: number, fallback: number) {
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((number) => number >= min && number <= max, `must be between ${min} and ${max}`)
+    .default(fallback)
+    .meta({ documentedAs: { type: 'integer', minimum: min, maximum: max, default: fallback } });
+}
+
 /** The query parameters that every list has. */
 export const pageQuery = {
-  limit: z
-    .string()
-    .regex(/^\d{1,4}$/, 'must be a whole number')
-    .transform(Number)
-    .refine((limit) => limit >= 1 && limit <= maxLimit, `must be between 1 and ${maxLimit}`)
-    .default(50)
-    .meta({ documentedAs: { type: 'integer', minimum: 1, maximum: maxLimit, default: 50 } }),
+  limit: wholeNumber(1, maxLimit, 50),
   cursor: z.string().max(200).optional().describe('The `nextCursor` of the page before.'),
 };
 

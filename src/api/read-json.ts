@@ -12,6 +12,12 @@ const bodyTimeoutMs = 120_000;
 /** Postgres cannot keep NUL or a lone surrogate in jsonb, and a body that hides one has no good reason to. */
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
+/** Whether the request brings a body at all. */
+export function hasBody(c: ApiContext): boolean {
+  const length = headerOf(c, 'content-length');
+  return headerOf(c, 'transfer-encoding') !== undefined || (length !== undefined && length !== '0');
+}
+
 /** The text of a body that claims to be JSON, or an error that says why it cannot be read. */
 export async function readJsonText(c: ApiContext): Promise<string> {
   const type = headerOf(c, 'content-type') ?? '';

@@ -33,7 +33,9 @@ export class ResultWaiter {
 
   constructor(parts: WaiterParts) {
     this.#parts = parts;
-    parts.subscriber.on('message', (_channel: string, message: string) => this.#onMessage(message));
+    parts.subscriber.on('message', (channel: string, message: string) => {
+      if (parts.results.isResultChannel(channel)) this.#onMessage(message);
+    });
     this.#subscribe(parts.results.replyChannel(parts.instanceId));
   }
 

@@ -1,4 +1,5 @@
 import { addAudit } from '../store/audit.ts';
+import { removeDeadLetterOf } from '../store/dead-letters.ts';
 import { addToOutbox } from '../store/outbox.ts';
 import { findRecords, type RecordRow, reviveRecord, type SubmittedRecord } from '../store/records.ts';
 import { jobIdOf } from '../store/scoped-key.ts';
@@ -28,6 +29,7 @@ export async function reviveFailed(
       actor: `client:${record.client}`,
       detail: { generation: record.generation },
     });
+    await removeDeadLetterOf(tx, record.id);
     const jobId = jobIdOf(record);
     const row = { queue: operationsQueue, name: record.operation, jobId, data, delayMs: relayAfterMs };
     return { record, jobId, outboxId: await addToOutbox(tx, row) };

@@ -15,6 +15,7 @@ import { type Enqueuer, relayAfterMs } from './enqueue.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { operationsQueue } from './queues.ts';
 import type { ReplayCounter } from './replay-counter.ts';
+import type { RequestCounter } from './request-counter.ts';
 import { reviveFailed } from './revive-failed.ts';
 
 /** Whose key it is, and of what. */
@@ -46,6 +47,7 @@ export interface SubmitParts {
   hitFailpoint: HitFailpoint;
   instanceId: string;
   replayCounter: ReplayCounter;
+  requestCounter: RequestCounter;
   metrics: Pick<Metrics, 'intake'>;
 }
 
@@ -101,12 +103,16 @@ export class Submitter {
       return this.#counted(name, pending(row, record, { enqueued: true, duplicate: true }), false, startedMs);
     }
     this.#parts.metrics.intake.count(name, 'created', false, startedMs);
+    this.#parts.requestCounter.count(name, 'new');
     return pending(row, record, { enqueued: await this.#enqueue(row, record), duplicate: false });
   }
 
   /** Counts a request whose key was known. */
   #counted(operation: string, submitted: Submitted, cacheHit: boolean, startedMs: number): Submitted {
-    if (submitted.duplicate && !submitted.mismatch) this.#parts.replayCounter.count(submitted.recordId);
+    const { duplicate, mismatch, recordId } = submitted;
+    if (duplicate && !mismatch) this.#parts.replayCounter.count(recordId);
+    const kind = mismatch ? 'mismatch' : duplicate ? 'duplicate' : 'new';
+    this.#parts.requestCounter.count(operation, kind, cacheHit ? 'hit' : isCachedLater(submitted) ? 'miss' : undefined);
     this.#parts.metrics.intake.count(operation, outcomeOf(submitted), cacheHit, startedMs);
     return submitted;
   }
@@ -188,6 +194,11 @@ export class Submitter {
     if (isCacheable(result)) void this.#parts.results.keep(row.job_id, result);
     return settled(row.job_id, row.fingerprint, result);
   }
+}
+
+/** An answer that came from Postgres and would have been in the cache if that had room and time for all. */
+function isCachedLater(submitted: Submitted): boolean {
+  return submitted.kind === 'settled' && isCacheable(submitted.result);
 }
 
 /** Whether the record was written before the connection broke, only a retry with the same key can tell. */

@@ -65,6 +65,11 @@ export class Results {
     return `${this.#prefix}:settled:${recordId}`;
   }
 
+  /** Whether what comes over the channel is a result. A process listens to other news too. */
+  isResultChannel(channel: string): boolean {
+    return channel.startsWith(this.replyChannel('')) || channel.startsWith(this.recordChannel(''));
+  }
+
   /** The cached result. A Redis that is away is an empty cache, and is left alone for a moment. */
   async find(scopedKey: string): Promise<StoredResult | undefined> {
     if (Date.now() < this.#awayUntilMs) return undefined;

@@ -1,4 +1,5 @@
 import type { AccountsTable } from './accounts.ts';
+import type { AdminActionsTable } from './admin-actions.ts';
 import type { AlertsTable } from './alerts.ts';
 import type { ApiKeysTable } from './api-keys.ts';
 import type { AuditTable, AuditTrimsTable } from './audit.ts';
@@ -18,12 +19,14 @@ import type { MovementsTable } from './movements.ts';
 import type { OutboxTable } from './outbox.ts';
 import type { ProposalsTable } from './proposals.ts';
 import type { RecordsTable } from './records.ts';
+import type { RequestCountsTable } from './request-counts.ts';
 import type { TransfersTable } from './transfers.ts';
 import type { WebhookDeliveriesTable } from './webhook-deliveries.ts';
 import type { WebhooksTable } from './webhooks.ts';
 
 export interface Schema {
   accounts: AccountsTable;
+  admin_actions: AdminActionsTable;
   alerts: AlertsTable;
   api_keys: ApiKeysTable;
   audit: AuditTable;
@@ -44,6 +47,7 @@ export interface Schema {
   outbox: OutboxTable;
   proposals: ProposalsTable;
   records: RecordsTable;
+  request_counts: RequestCountsTable;
   suppressions: SuppressionsTable;
   transfers: TransfersTable;
   webhook_deliveries: WebhookDeliveriesTable;

@@ -7,6 +7,7 @@ import { openAccount } from '../../src/processors/accounts/open-account.ts';
 import { Enqueuer } from '../../src/queues/enqueue.ts';
 import { Queues } from '../../src/queues/queues.ts';
 import { ReplayCounter } from '../../src/queues/replay-counter.ts';
+import { RequestCounter } from '../../src/queues/request-counter.ts';
 import { Submitter } from '../../src/queues/submit.ts';
 import { Results } from '../../src/store/results.ts';
 import { Api } from '../support/api.ts';
@@ -83,6 +84,7 @@ it('requests that arrive together share an insert and an addBulk', async () => {
     hitFailpoint,
     instanceId: 'test',
     replayCounter: new ReplayCounter(service.db, log),
+    requestCounter: new RequestCounter({ db: service.db, instanceId: randomUUID(), log }),
     metrics,
   });
   const submission = { client: 'grouped', subClient: '', operation: openAccount, request: account, awaited: false };

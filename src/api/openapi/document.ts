@@ -167,7 +167,7 @@ function writeBody(docs: RouteDocs, schemas: SchemaWriter): JsonSchema | undefin
   };
   if (docs.body) add('application/json', withoutFields(schemas.request(docs.body), docs.fromPath ?? []));
   for (const [type, schema] of Object.entries(docs.otherBodies ?? {})) add(type, schemas.request(schema));
-  return Object.keys(content).length > 0 ? { required: true, content } : undefined;
+  return Object.keys(content).length > 0 ? { required: docs.bodyIsOptional !== true, content } : undefined;
 }
 
 /** The body of a route whose path gives some of the fields. */

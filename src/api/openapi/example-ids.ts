@@ -14,6 +14,15 @@ export const exampleIds = {
   webhook: '01a1edca-66e8-7d19-a4c3-5f2b8e0d9176',
   testEvent: '01a1edca-7a95-7b3c-9e60-c84d1f5a2b37',
   delivery: '01a1edca-7aa1-7e58-b2d7-0f6a3c9e8d14',
+  failedTransfer: '01a1edcb-10b2-7f6d-8a3c-e91d5c7b4f02',
+  otherFailedTransfer: '01a1edcb-1c57-7a08-9f14-6b2e8d0a3c95',
+  unknownTransfer: '01a1edcb-28e4-7d93-b05e-f47a1c6d8b30',
+  deadLetter: '01a1edcb-31f9-7c4a-8e62-0d9b5f3a7e18',
+  otherDeadLetter: '01a1edcb-3a06-7e15-a7d8-c26f4b8e1d59',
+  mailDeadLetter: '9d0c2b7e-5a41-4f38-b6e9-1c7d3f8a2e64',
+  operatorKey: '01a1edcb-45d3-7b26-9c81-3e0f6a9d2b74',
+  shopKey: '01a1edcb-4ef0-7f59-8b27-a5d1c8e3f690',
+  adminAction: '01a1edcb-57a8-7c82-b4f6-9e2d0b6c1a35',
 };
 
 /** The secrets in the links of a mail. */

@@ -45,6 +45,7 @@ export const problemExamples: Record<ErrorCode, ProblemExample> = {
     currentStatus: 'ACCEPTED',
     effect: 'not_applied',
   },
+  LAST_ADMIN_KEY: { detail: 'Nobody could make another key without it. Make another admin key first.' },
   TOO_LARGE: { detail: 'A body may have at most 262144 bytes.' },
   UNSUPPORTED_MEDIA_TYPE: { detail: 'Send the body as "Content-Type: application/json".' },
   INCONSISTENT_REQUEST: {

@@ -38,6 +38,7 @@ export interface RouteDocs {
   /** Whether the client may say how long it waits. */
   takesPrefer?: boolean;
   body?: z.ZodType;
+  bodyIsOptional?: boolean;
   /** Of the body, what the path gives instead. */
   fromPath?: readonly string[];
   /** Bodies that are not JSON, by media type. */

@@ -1,4 +1,9 @@
 import { accountDocs } from '../routes/accounts-docs.ts';
+import { actionDocs } from '../routes/admin/actions-docs.ts';
+import { apiKeyDocs } from '../routes/admin/api-keys-docs.ts';
+import { deadLetterDocs } from '../routes/admin/dead-letters-docs.ts';
+import { idempotencyDocs } from '../routes/admin/idempotency-docs.ts';
+import { recordDocs } from '../routes/admin/records-docs.ts';
 import { customerDocs } from '../routes/customers-docs.ts';
 import { documentationDocs } from '../routes/documentation-docs.ts';
 import { healthDocs } from '../routes/health-docs.ts';
@@ -25,6 +30,11 @@ export const routeGroups: readonly RouteGroup[] = [
   publicLinkDocs,
   webhookDocs,
   operationDocs,
+  idempotencyDocs,
+  recordDocs,
+  deadLetterDocs,
+  apiKeyDocs,
+  actionDocs,
   healthDocs,
   metricsDocs,
   documentationDocs,

@@ -73,7 +73,7 @@ export function entryRoutes(parts: ApiParts): Hono<ApiEnv> {
   async function changeOne(c: ApiContext, change: { to: 'PENDING' | 'SENT' | 'FAILED'; note: string }) {
     const mailing = await findOwn(c);
     const entry = await findRow(mailing.id, validate(line, c.req.param('line')));
-    const result = await changeEntries(parts.db, actionOf(c), { from: 'UNKNOWN', line: entry.line, ...change });
+    const result = await changeEntries(parts.db, actionOf(c), { from: 'UNKNOWN', lines: [entry.line], ...change });
     await settleAction(parts, result);
     if (result.changed === 0) throw notInDoubt(entry);
     return jsonResponse(c, entryView(await findRow(mailing.id, entry.line)));

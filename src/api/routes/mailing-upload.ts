@@ -18,7 +18,7 @@ const keyPolicy = { name: uploadOperation, key: { required: false, pattern: prin
 /** An upload whose next bytes do not come within this time is given up: a phone in a tunnel is back by then. */
 const defaultStallTimeoutMs = 30_000;
 
-type UploadParts = Pick<ApiParts, 'db' | 'mailings' | 'log' | 'metrics'>;
+type UploadParts = Pick<ApiParts, 'db' | 'mailings' | 'log' | 'metrics' | 'requestCounter'>;
 
 /** Takes a file: streams it to the storage, and answers once the mailing is committed. */
 export function uploadRoute(
@@ -37,6 +37,7 @@ export function uploadRoute(
     });
     parts.metrics.intake.countUpload(uploadOperation, created.created ? 'created' : 'replayed', created.matchedBy);
     parts.mailings.hitFailpoint('upload.committed');
+    parts.requestCounter.count(uploadOperation, created.created ? 'new' : 'duplicate');
     if (created.job) await parts.mailings.addJobs([created.job]);
     return answer(c, created);
   };
@@ -82,9 +83,11 @@ async function removeFile({ mailings, log }: UploadParts, fileName: string): Pro
 }
 
 /** What came under a name or a key of another file. What is refused for itself repeats nothing. */
-function countRefused({ metrics }: UploadParts, error: unknown): void {
+function countRefused({ metrics, requestCounter }: UploadParts, error: unknown): void {
   const isMismatch = error instanceof AppError && ['FILENAME_REUSED', 'INCONSISTENT_REQUEST'].includes(error.code);
-  if (isMismatch) metrics.intake.countUpload(uploadOperation, 'mismatched', 'mismatch');
+  if (!isMismatch) return;
+  metrics.intake.countUpload(uploadOperation, 'mismatched', 'mismatch');
+  requestCounter.count(uploadOperation, 'mismatch');
 }
 
 function answer(c: ApiContext, { mailing, created, matchedBy }: CreatedMailing): Response {

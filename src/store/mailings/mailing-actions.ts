@@ -58,12 +58,12 @@ export async function cancelMailing(db: Database, action: MailingAction): Promis
   });
 }
 
-/** The lines of one status, or of one entry, get another. */
+/** Entries of one status get another. */
 interface EntryChange {
   from: 'FAILED' | 'UNKNOWN';
   to: 'PENDING' | 'SENT' | 'FAILED';
-  /** All of them unless one is named. */
-  line?: number | undefined;
+  /** All of them unless some are named. */
+  lines?: readonly number[] | undefined;
   note: string;
 }
 
@@ -106,7 +106,7 @@ async function lockBatches(tx: DatabaseTransaction, mailingId: string): Promise<
 /** An entry that is sent again keeps its Message-ID, begins its attempts anew, and leaves the dead letters. */
 async function moveEntries(tx: DatabaseTransaction, mailingId: string, change: EntryChange): Promise<number> {
   const count = sql.ref(`b.${change.from.toLowerCase()}`);
-  const line = change.line ?? null;
+  const lines = change.lines ?? null;
   const result = await sql<{ moved: number }>`
     with moved as (
       update mailing_entries e set status = ${change.to}, next_attempt_at = null,
@@ -115,9 +115,10 @@ async function moveEntries(tx: DatabaseTransaction, mailingId: string, change: E
         sent_at = case when ${change.to} = 'SENT' then clock_timestamp() end
       from mailing_batches b
       where b.mailing_id = ${mailingId}::uuid and ${count} > 0
-        and (${line}::integer is null or ${line} between b.from_line and b.to_line)
+        and (${lines}::integer[] is null or exists (
+          select 1 from unnest(${lines}::integer[]) as l (line) where l.line between b.from_line and b.to_line))
         and e.mailing_id = b.mailing_id and e.line between b.from_line and b.to_line
-        and (${line}::integer is null or e.line = ${line}) and e.status = ${change.from}
+        and (${lines}::integer[] is null or e.line = any (${lines}::integer[])) and e.status = ${change.from}
       returning b.batch, e.line
     ), unburied as (
       delete from dead_letters d using moved

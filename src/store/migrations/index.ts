@@ -18,6 +18,7 @@ import * as auditChain from './0016_audit_chain.ts';
 import * as auditChainFunctions from './0017_audit_chain_functions.ts';
 import * as invariants from './0018_invariants.ts';
 import * as sendTraces from './0019_send_traces.ts';
+import * as admin from './0020_admin.ts';
 
 /** In order. A released migration is never changed; a new one is added. */
 export const migrations: Record<string, Migration> = {
@@ -40,4 +41,5 @@ export const migrations: Record<string, Migration> = {
   '0017_audit_chain_functions': auditChainFunctions,
   '0018_invariants': invariants,
   '0019_send_traces': sendTraces,
+  '0020_admin': admin,
 };

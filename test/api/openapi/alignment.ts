@@ -9,6 +9,7 @@ const volatile: [RegExp, string][] = [
   [/worker:[\w.-]+/g, 'worker:[^\\s"]+'],
   [/\b[0-9a-f]{64}\b/g, '[0-9a-f]{64}'],
   [/whsec_[\w+/=]+/g, 'whsec_[\\w+/=]+'],
+  [/semel_[\w-]{43}/g, 'semel_[\\w-]{43}'],
 ];
 /** Measured, and never the same. */
 const measured = ['responseTimeMs', 'lagSeconds', 'pending'];

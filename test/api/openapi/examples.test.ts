@@ -10,6 +10,7 @@ import { multipartOf } from '../../support/mailings.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { Alignment } from './alignment.ts';
 import { type Step, stepsOf } from './documented-examples.ts';
+import { plantTroubles } from './plant-troubles.ts';
 
 // The real service, but with a name server for which every host of an example exists.
 vi.mock('../../../src/api/app.ts', async (importOriginal) => {
@@ -32,6 +33,10 @@ const timed = [
   'POST /v1/mailings/{id}/resolve-unknown, act',
   'POST /v1/mailings/{id}/entries/{line}/resend, again',
   'GET /v1/webhooks/{id}/deliveries, transfers',
+  'GET /v1/admin/idempotency/health, now',
+  'GET /v1/admin/idempotency/stats/duplicates, day',
+  'GET /v1/admin/idempotency/records/stuck, hour',
+  'GET /v1/admin/actions, latest',
 ];
 
 let service: TestService;
@@ -54,6 +59,7 @@ beforeAll(async () => {
       RETRY_DELAYS_MS: '600000,600000',
     },
   });
+  await plantTroubles(service.db);
 });
 
 afterAll(async () => {
