@@ -1,8 +1,8 @@
-import { Writable } from 'node:stream';
 import parseAddresses from 'nodemailer/lib/addressparser';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { MailError } from './mail-error.ts';
 import type { MailMessage } from './mail-transport.ts';
+import { writeMime } from './write-mime.ts';
 
 export interface ComposedMail {
   envelope: { from: string; to: string[] };
@@ -19,8 +19,8 @@ const messageIdPattern = /^<[A-Za-z0-9._+-]{1,100}@[A-Za-z0-9.-]{1,100}>$/;
 const urlPattern = /^https?:\/\/[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/;
 /** The URL stands on one line with its header's name, because folding would break it. */
 const maxUrlLength = maxHeaderLength - 'List-Unsubscribe: <>'.length;
-/** It would end a line for some readers and none for others. */
-const loneCr = /\r(?!\n)/g;
+/** A lone CR would end a line for some readers and none for others. */
+const lineEnd = /\r\n|\r|\n/g;
 
 /** The mail as it goes over the wire. A header that could begin another header is refused, and nothing is repaired. */
 export async function composeMail(message: MailMessage): Promise<ComposedMail> {
@@ -34,8 +34,8 @@ export async function composeMail(message: MailMessage): Promise<ComposedMail> {
     to: readMailbox('to', message.to),
     subject: message.subject,
     messageId: message.messageId,
-    text: message.text?.replaceAll(loneCr, '\n'),
-    html: message.html?.replaceAll(loneCr, '\n'),
+    text: message.text?.replaceAll(lineEnd, '\r\n'),
+    html: message.html?.replaceAll(lineEnd, '\r\n'),
     headers: headersFor(message.unsubscribeUrl),
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -43,7 +43,7 @@ export async function composeMail(message: MailMessage): Promise<ComposedMail> {
   const { from, to } = composed.getEnvelope();
   if (!isAddress(from)) throw refuse('from is not an address');
   if (to.length !== 1 || !to.every(isAddress)) throw refuse('to is not one address');
-  return { envelope: { from, to }, content: await collect(composed) };
+  return { envelope: { from, to }, content: writeMime(composed) };
 }
 
 /** Parsed once here, because nodemailer parses a string anew whenever it needs the address. */
@@ -76,23 +76,6 @@ function checkHeader(name: string, value: string): void {
 
 function isAddress(value: string | false | undefined): value is string {
   return typeof value === 'string' && value.length <= maxAddressLength && /^[^\s@<>]+@[^\s@<>]+$/.test(value);
-}
-
-/** Like nodemailer's build() with CRLF, without the three streams that it leads each mail through: half of the time. */
-async function collect(composed: ReturnType<MailComposer['compile']>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  const sink = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  await new Promise<void>((resolve, reject) => {
-    composed.stream(sink, {}, (error) => (error ? reject(error) : resolve()));
-  });
-  // Latin 1 has one character for each byte, whatever the bytes mean.
-  const content = Buffer.concat(chunks).toString('latin1').replaceAll(/\r?\n/g, '\r\n');
-  return Buffer.from(content.endsWith('\r\n') ? content : `${content}\r\n`, 'latin1');
 }
 
 function refuse(reason: string): MailError {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { ComposedMail } from './compose-mail.ts';
 
@@ -22,7 +22,7 @@ export class SmtpSession {
   readonly #connection: SMTPConnection;
   readonly #auth: SmtpSessionOptions['auth'];
   readonly #onData: SmtpSessionOptions['onData'];
-  #content: Readable | undefined;
+  #hasWrittenData = false;
   #fail: (error: Error) => void = () => undefined;
 
   constructor({ auth, timeoutMs, onData, ...options }: SmtpSessionOptions) {
@@ -49,11 +49,10 @@ export class SmtpSession {
     this.mailCount += 1;
     this.hasBegunData = false;
     this.#connection.lastServerResponse = false;
-    const readable = this.#readWhenAsked(content);
-    this.#content = readable;
+    this.#hasWrittenData = false;
     await this.#ask((done) =>
       // A copy, because the connection keeps its notes in the envelope.
-      this.#connection.send({ ...envelope }, readable, (error, info) => {
+      this.#connection.send({ ...envelope }, this.#offer(content), (error, info) => {
         if (!error) response = info.response;
         done(error);
       }),
@@ -73,7 +72,7 @@ export class SmtpSession {
   /** Not so if a server answered before it had the whole mail: what is left of it would be read as commands. */
   get canGoOn(): boolean {
     const socket = this.#socket;
-    const isWritten = !this.hasBegunData || (this.#content?.readableEnded === true && socket?.writableLength === 0);
+    const isWritten = !this.hasBegunData || (this.#hasWrittenData && socket?.writableLength === 0);
     return !this.#connection.destroyed && socket?.writable === true && isWritten;
   }
 
@@ -117,18 +116,36 @@ export class SmtpSession {
     });
   }
 
-  /** The connection begins to read once the server has said 354 to DATA, and not before. */
-  #readWhenAsked(content: Buffer): Readable {
-    const begin = () => {
+  /** The connection asks for the mail once the server has said 354 to DATA, and not before. */
+  #offer(content: Buffer): Readable {
+    return new OfferedMail((destination) => {
       this.hasBegunData = true;
       this.#onData?.();
-    };
-    return new Readable({
-      read() {
-        begin();
-        this.push(content);
-        this.push(null);
-      },
+      const socket = this.#socket;
+      // A small mail leaves in one piece with the dot that ends it. A larger one needs the socket to drain meanwhile;
+      // escaping its dots makes it larger by a third at most.
+      const isSmall = socket && 2 * content.length + socket.writableLength < socket.writableHighWaterMark;
+      if (isSmall) socket.cork();
+      destination.once('end', () => {
+        this.#hasWrittenData = true;
+        if (isSmall) socket.uncork();
+      });
+      destination.end(content);
     });
+  }
+}
+
+/** A stream that hands over everything at once. A real one would cost more than all the commands before it. */
+class OfferedMail extends Readable {
+  readonly #handOver: (destination: Writable) => void;
+
+  constructor(handOver: (destination: Writable) => void) {
+    super();
+    this.#handOver = handOver;
+  }
+
+  override pipe<T extends NodeJS.WritableStream>(destination: T): T {
+    this.#handOver(destination as T & Writable);
+    return destination;
   }
 }

@@ -40,6 +40,15 @@ it('a mail arrives as it was written, and the server’s id comes back', async (
   });
 });
 
+it('a mail of any size arrives whole, and the next one goes over the same connection', async () => {
+  const transport = openSmtpTransport(sink.url, { timeoutMs: 10_000 });
+  // Around what a socket takes at once, with as many dots to escape as there can be.
+  const texts = [1, 2_000, 2_730, 4_000, 5_461, 20_000, 300_000].map((lines) => '.\n'.repeat(lines).trimEnd());
+  for (const text of texts) await transport.send({ ...message, text });
+  await transport.close();
+  expect(sink.mails.map((mail) => mail.text.trimEnd() === texts.shift())).toEqual(Array(7).fill(true));
+});
+
 const certain: Extract<Refusal, { code: number }>[] = [
   { at: 'connect', code: 421 },
   { at: 'connect', code: 554 },
