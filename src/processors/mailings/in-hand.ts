@@ -36,9 +36,23 @@ export class InHand {
     this.limit = limit;
   }
 
-  /** Up to as many as wanted, maybe none. */
+  get free(): number {
+    return this.limit - this.#taken;
+  }
+
+  /** So many are worth a step of their own: a quarter, which leaves the others time to be answered meanwhile. */
+  get groupSize(): number {
+    return Math.ceil(this.limit / 4);
+  }
+
+  /** What each batch may keep while there are others beside it. */
+  get share(): number {
+    return Math.ceil(this.limit / Math.max(1, this.#waiting.size));
+  }
+
+  /** Up to as many free places as wanted, maybe none. */
   take(wanted: number): number {
-    const count = Math.min(wanted, this.limit - this.#taken);
+    const count = Math.max(0, Math.min(wanted, this.free));
     this.#taken += count;
     return count;
   }

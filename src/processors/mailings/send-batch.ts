@@ -48,6 +48,8 @@ const shortWaitMs = 250;
 const countedAs = { SENT: 'sent', FAILED: 'failed', UNKNOWN: 'unknown', PENDING: 'retried' } as const;
 /** Postgres is away: soon enough that nothing is held up when it is back. */
 const retryPauseMs = 500;
+/** How long an answer may wait for others: too short to be noticed, long enough for a quick server to give some. */
+const groupingMs = 10;
 
 /** Sends the entries of a batch, each once. Safe to run again after any interruption. */
 export async function sendBatch(parts: SendingParts, job: BatchJob['data']): Promise<SendResult> {
@@ -70,6 +72,13 @@ export async function sendBatch(parts: SendingParts, job: BatchJob['data']): Pro
   return finish.state === 'later' ? { kind: 'later', delayMs: finish.waitMs } : { kind: 'left' };
 }
 
+/** Places among what the process may have in hand. */
+interface Room {
+  /** Of entries that are settled by the same step. */
+  kept: number;
+  taken: number;
+}
+
 /** One worker's way through a batch: claims what there is room for, sends, settles, until nothing is due any more. */
 class BatchRun {
   isHalted = false;
@@ -84,6 +93,8 @@ class BatchRun {
   #isThrough = false;
   #waitUntilMs = 0;
   #mayHaveLostClaims = false;
+  /** The first answer since the last step waits no longer than until then. */
+  #groupingEndsMs = 0;
 
   constructor(parts: SendingParts, claim: BatchClaim, render: RenderMail) {
     this.#parts = parts;
@@ -107,8 +118,13 @@ class BatchRun {
 
   /** False when there is nothing left to do or to wait for. */
   async #step(): Promise<boolean> {
+    const groupingMsLeft = this.#groupingEndsMs - Date.now();
+    if (groupingMsLeft > 0 && this.#expectsMoreAnswers()) {
+      await this.#wakeUp.wait(groupingMsLeft);
+      return true;
+    }
     const room = this.#takeRoom();
-    if (room === 0 && this.#outcomes.length === 0) {
+    if (room.kept + room.taken === 0 && this.#outcomes.length === 0) {
       if (this.#inHand.size === 0 && !this.#wantsMore()) return false;
       await this.#wakeUp.wait(this.#waitUntilMs > Date.now() ? this.#waitUntilMs - Date.now() : undefined);
       return true;
@@ -117,10 +133,25 @@ class BatchRun {
     return true;
   }
 
-  /** A share of what the process may have in hand, so that batches side by side all get some. */
-  #takeRoom(): number {
-    if (!this.#wantsMore() || this.#waitUntilMs > Date.now()) return 0;
-    return this.#parts.inHand.take(Math.ceil(this.#parts.inHand.limit / 2));
+  /** A step costs nearly the same for one entry as for ten, so the first answers wait for others. */
+  #expectsMoreAnswers(): boolean {
+    const answers = this.#outcomes.length;
+    return answers > 0 && answers < this.#parts.inHand.groupSize && answers < this.#inHand.size;
+  }
+
+  /**
+   * Places for what is claimed next: those of the answered entries that this batch may keep, since they are settled in
+   * the same step, and free ones, up to half of all.
+   */
+  #takeRoom(): Room {
+    const none = { kept: 0, taken: 0 };
+    const { inHand } = this.#parts;
+    if (!this.#wantsMore() || this.#waitUntilMs > Date.now()) return none;
+    // The next answer brings a step anyway.
+    if (this.#outcomes.length === 0 && this.#inHand.size > 0 && inHand.free < inHand.groupSize) return none;
+    const unanswered = this.#inHand.size - this.#outcomes.length;
+    const kept = Math.max(0, Math.min(inHand.share - unanswered, this.#outcomes.length));
+    return { kept, taken: inHand.take(Math.ceil(inHand.limit / 2) - unanswered - kept) };
   }
 
   /** A long wait counts as the end: the batch comes back later. */
@@ -129,19 +160,19 @@ class BatchRun {
     return !this.#isThrough && !this.isHalted && !waitsLong && !this.#parts.stopping.aborted;
   }
 
-  async #advance(room: number): Promise<void> {
+  async #advance({ kept, taken }: Room): Promise<void> {
     const { db, inHand, log } = this.#parts;
     const outcomes = this.#outcomes;
     this.#outcomes = [];
     let result: Advance;
     try {
-      result = await advanceBatch(db, this.#claim, { outcomes, after: this.#after, limit: room });
+      result = await advanceBatch(db, this.#claim, { outcomes, after: this.#after, limit: kept + taken });
     } catch (error) {
       log.warn({ err: error, ...this.#claim }, 'a batch could not be written; trying again');
       // Whether the commit went through, nobody knows: outcomes may be written twice, and claims may be nobody's.
       this.#outcomes = [...outcomes, ...this.#outcomes];
-      this.#mayHaveLostClaims ||= room > 0;
-      inHand.release(room);
+      this.#mayHaveLostClaims ||= kept + taken > 0;
+      inHand.release(taken);
       await pause(retryPauseMs);
       return;
     }
@@ -152,7 +183,7 @@ class BatchRun {
     this.#parts.hitFailpoint('mail.settled');
     const claimed = this.#read(result);
     for (const entry of claimed) this.#send(entry);
-    inHand.release(outcomes.length + room - claimed.length);
+    inHand.release(outcomes.length + taken - claimed.length);
   }
 
   #read(result: Advance): readonly ClaimedEntry[] {
@@ -170,7 +201,7 @@ class BatchRun {
   #send(entry: ClaimedEntry): void {
     this.#inHand.add(entry.line);
     void this.#converse(entry).then((outcome) => {
-      this.#outcomes.push(outcome);
+      if (this.#outcomes.push(outcome) === 1) this.#groupingEndsMs = Date.now() + groupingMs;
       this.#wakeUp.call();
     });
   }

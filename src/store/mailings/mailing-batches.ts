@@ -95,10 +95,10 @@ export async function advanceBatch(
   claim: BatchClaim,
   step: { outcomes: readonly EntryOutcome[]; after: number; limit: number },
 ): Promise<Advance> {
-  const { rows } = await sql<{ result: Advance }>`
+  const { rows } = await sql<{ result: string }>`
     select advance_batch(${claim.mailingId}::uuid, ${claim.batch}, ${claim.epoch},
       ${JSON.stringify(step.outcomes)}::jsonb, ${step.after}, ${step.limit}) as result`.execute(db);
-  return rows[0]?.result ?? { state: 'lost' };
+  return rows[0] ? (JSON.parse(rows[0].result) as Advance) : { state: 'lost' };
 }
 
 /** After a claim whose reply was lost: what this worker does not know to be in its hands goes back. */

@@ -91,6 +91,7 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
       throttles smallint not null default 0,
       next_attempt_at timestamptz,
       sent_at timestamptz,
+      sent_epoch integer,
       verified_at timestamptz,
       invalid_reason text check (invalid_reason in ('syntax', 'disposable', 'mx', 'malformed_row')),
       external_id text,
@@ -99,7 +100,9 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
       cells json,
       primary key (mailing_id, line)
     ) with (fillfactor = 75)`.execute(db);
-  await sql`create unique index mailing_entries_address on mailing_entries (mailing_id, email)`.execute(db);
+  // The address comes first, so that nothing but the primary key leads to the entries of a mailing: Postgres took this
+  // index for that while its statistics knew only other mailings, and read the whole mailing for every few mails.
+  await sql`create unique index mailing_entries_address on mailing_entries (email, mailing_id)`.execute(db);
   await sql`create unique index mailing_entries_token on mailing_entries (token)`.execute(db);
   await sql`
     create table mailing_batches (
@@ -121,4 +124,13 @@ async function createEntries(db: Kysely<unknown>): Promise<void> {
       primary key (mailing_id, batch),
       check (not is_done or (pending = 0 and sending = 0))
     ) with (fillfactor = 50)`.execute(db);
+  // The claims under which a mail was sent although it was sent under another one, too.
+  await sql`
+    create table mailing_sends (
+      mailing_id uuid not null references mailings (id) on delete cascade,
+      line integer not null,
+      epoch integer not null,
+      at timestamptz not null default now(),
+      primary key (mailing_id, line, epoch)
+    )`.execute(db);
 }

@@ -85,7 +85,7 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
       v_next_attempt_at timestamptz;
     begin
       select * into v_batch from mailing_batches where mailing_id = p_mailing and batch = p_batch for update;
-      if v_batch.epoch <> p_epoch then return jsonb_build_object('state', 'lost'); end if;
+      if v_batch.epoch is distinct from p_epoch then return jsonb_build_object('state', 'lost'); end if;
       if v_batch.pending + v_batch.sending > 0 then
         select min(coalesce(next_attempt_at, now())) into v_next_attempt_at from mailing_entries
         where mailing_id = p_mailing and line between v_batch.from_line and v_batch.to_line and status = 'PENDING';
@@ -115,7 +115,7 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
     language plpgsql set enable_seqscan = off as $$
     declare
       v_batch mailing_batches;
-      v_changes jsonb;
+      v_after text[];
     begin
       select * into v_batch from mailing_batches
       where mailing_id = p_mailing and batch = p_batch and epoch = p_epoch for update;
@@ -124,9 +124,11 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
         update mailing_entries set status = 'PENDING', attempts = attempts - 1
         where mailing_id = p_mailing and line between v_batch.from_line and v_batch.to_line
           and status = 'SENDING' and line <> all (p_known)
-        returning line
+        returning status
       )
-      select jsonb_agg(jsonb_build_object('was', 'SENDING', 'is', 'PENDING')) into v_changes from returned;
-      if v_changes is not null then perform count_entries(p_mailing, p_batch, v_changes); end if;
+      select array_agg(status) into v_after from returned;
+      if v_after is not null then
+        perform count_entries(p_mailing, p_batch, array_fill('SENDING'::text, array[cardinality(v_after)]), v_after);
+      end if;
     end $$`.execute(db);
 }
