@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Logger } from 'pino';
+import { createLoginLimit } from './api/admin/login-limit.ts';
 import { createApp } from './api/app.ts';
 import { checkHealth } from './api/health-report.ts';
 import { type HttpServer, startHttpServer } from './api/http-server.ts';
@@ -239,10 +240,13 @@ async function startApi(parts: Parts): Promise<HttpServer & Pick<Service, 'route
       addJobs: parts.addMailingJobs,
       hitFailpoint,
     },
+    queues,
+    adminLogin: { password: config.SEMEL_ADMIN_PASSWORD, limit: createLoginLimit(redis, prefix) },
     stopping: stopping.signal,
     checkHealth: () => checkHealth({ db, redis, queues, storage: parts.storage }),
     consumeRateLimit: createRateLimit(redis, { prefix, perMinute: config.RATE_LIMIT_PER_MINUTE }),
   });
+  if (!config.SEMEL_ADMIN_PASSWORD) log.warn('SEMEL_ADMIN_PASSWORD is not set, so the page /queues is off.');
   const server = await startHttpServer(app, { host: config.HOST, port: config.PORT });
   const close = async () => {
     stopping.abort();

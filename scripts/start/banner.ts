@@ -10,6 +10,7 @@ Semel is running.
   Health          ${address.url}/health
   Data            ${dataDir}
   API key         ${apiKey}
+  Queues          ${address.url}/queues
   Administrator   admin / ${adminPassword}
 
 Open an account (send it twice: the answer is the same, and so is the account):

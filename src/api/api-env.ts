@@ -8,7 +8,7 @@ import type { MailLinks } from '../processors/mailings/links.ts';
 import type { Registry } from '../processors/registry.ts';
 import type { KeyChanges } from '../queues/key-changes.ts';
 import type { KeyUses } from '../queues/key-uses.ts';
-import type { JobDraft } from '../queues/queues.ts';
+import type { JobDraft, Queues } from '../queues/queues.ts';
 import type { ReplayCounter } from '../queues/replay-counter.ts';
 import type { RequestCounter } from '../queues/request-counter.ts';
 import type { ResultWaiter } from '../queues/result-waiter.ts';
@@ -17,6 +17,7 @@ import type { Submitter } from '../queues/submit.ts';
 import type { ApiScope } from '../store/api-keys.ts';
 import type { Database } from '../store/database.ts';
 import type { FileStorage } from '../store/files/file-storage.ts';
+import type { AdminLogin } from './admin/require-admin.ts';
 import type { HealthReport } from './health-report.ts';
 
 /** Who calls. Everything that is kept is scoped to it. */
@@ -62,6 +63,8 @@ export interface ApiParts {
   repairs: RetryParts;
   operationHost: OperationHost;
   mailings: MailingApiParts;
+  queues: Queues;
+  adminLogin: AdminLogin;
   /** Aborted when the process is to end, so that streams without an end of their own end too. */
   stopping: AbortSignal;
   log: Logger;

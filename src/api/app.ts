@@ -15,6 +15,7 @@ import { metricsRoutes } from './routes/metrics.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { proposalRoutes } from './routes/proposals.ts';
 import { publicLinkRoutes } from './routes/public-links.ts';
+import { queueBoardRoutes } from './routes/queue-board.ts';
 import { suppressionRoutes } from './routes/suppressions.ts';
 import { transferRoutes } from './routes/transfers.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
@@ -31,6 +32,7 @@ export function createApp(parts: ApiParts): Hono<ApiEnv> {
   app.route('/metrics', metricsRoutes(parts));
   app.route('/', publicLinkRoutes(parts));
   app.route('/', documentationRoutes(parts));
+  app.route('/queues', queueBoardRoutes(parts, '/queues'));
 
   app.use('/v1/*', admit(parts));
   app.route('/v1/accounts', accountRoutes(parts));

@@ -73,3 +73,11 @@ export async function findRedisMisconfiguration(redis: RedisClient): Promise<str
   if (policy === undefined || policy === 'noeviction') return undefined;
   return `Redis has maxmemory-policy ${policy}, so it may drop jobs. Set it to noeviction.`;
 }
+
+const unavailableMessage =
+  /Connection is closed|Stream isn't writeable|Command timed out|max retries per request|ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|LOADING|CLUSTERDOWN|Failed to refresh slots|All sentinels are unreachable/i;
+
+/** Whether an error says "Redis is away" as opposed to "this command is wrong". */
+export function isRedisUnavailable(error: unknown): boolean {
+  return error instanceof Error && unavailableMessage.test(error.message);
+}
