@@ -33,7 +33,7 @@ const schedulePauseMs = 60_000;
 export function startHousekeeping(parts: HousekeepingParts): { close: () => Promise<void> } {
   const { config, log, redis } = parts;
   const stopping = new AbortController();
-  const tasks = createTasks(parts);
+  const tasks = createTasks({ ...parts, auditRetentionDays: config.AUDIT_RETENTION_DAYS });
   const worker = startHousekeepingWorker({
     tasks,
     connection: parts.connection,

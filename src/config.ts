@@ -105,6 +105,7 @@ const environmentSchema = z.object({
   LOCK_DURATION_MS: integer(500, 600_000).default(8_000),
   RESULT_CACHE_TTL_SECONDS: integer(1, 2_592_000).default(900),
   RECORD_TTL_SECONDS: integer(1, 31_536_000).default(86_400),
+  AUDIT_RETENTION_DAYS: integer(1, 36_500).default(365),
   WAIT_SECONDS: integer(0, 60).default(10),
   WEBHOOK_ALLOW_PRIVATE: z
     .enum(['true', 'false'], 'must be true or false')

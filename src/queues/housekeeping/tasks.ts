@@ -3,10 +3,10 @@ import type { HitFailpoint } from '../../failpoints.ts';
 import type { Database } from '../../store/database.ts';
 import type { FileStorage } from '../../store/files/file-storage.ts';
 import { countStuckRecords } from '../../store/housekeeping/expired-records.ts';
-import { ensureAuditPartitions } from '../../store/migrate.ts';
 import type { RedisClient } from '../../store/redis.ts';
 import type { Queues } from '../queues.ts';
 import { deleteExpired } from './delete-expired.ts';
+import { keepAudit } from './keep-audit.ts';
 import { removeFiles } from './remove-files.ts';
 import { trimOldRows } from './trim-old-rows.ts';
 
@@ -27,6 +27,7 @@ export interface HousekeepingTaskParts {
   storage: FileStorage;
   log: Logger;
   hitFailpoint: HitFailpoint;
+  auditRetentionDays: number;
 }
 
 export const expiredRecordsTask = 'expired-records';
@@ -37,7 +38,7 @@ const stuckMs = 30 * minuteMs;
 
 /** All of housekeeping, on one screen. Each may be killed at any point and run twice at once. */
 export function createTasks(parts: HousekeepingTaskParts): HousekeepingTask[] {
-  const { db, relaxedDb, queues } = parts;
+  const { relaxedDb, queues } = parts;
   return [
     {
       name: expiredRecordsTask,
@@ -47,7 +48,7 @@ export function createTasks(parts: HousekeepingTaskParts): HousekeepingTask[] {
     { name: 'stuck-records', everyMs: 5 * minuteMs, run: () => warnOfStuckRecords(parts) },
     { name: 'old-rows', everyMs: 60 * minuteMs, run: (signal) => trimOldRows({ db: relaxedDb, queues }, signal) },
     { name: 'files', everyMs: 60 * minuteMs, run: (signal) => removeFiles(parts, signal) },
-    { name: 'audit-partitions', everyMs: 12 * 60 * minuteMs, run: () => keepAudit(db) },
+    { name: 'audit-partitions', everyMs: 12 * 60 * minuteMs, run: (signal) => keepAudit(parts, signal) },
   ];
 }
 
@@ -55,9 +56,4 @@ async function warnOfStuckRecords({ db, log }: HousekeepingTaskParts): Promise<R
   const stuck = await countStuckRecords(db, stuckMs);
   if (stuck > 0) log.warn({ stuck, untouchedMinutes: stuckMs / minuteMs }, 'records are stuck');
   return { stuck };
-}
-
-async function keepAudit(db: Database): Promise<Record<string, number>> {
-  await ensureAuditPartitions(db);
-  return {};
 }
