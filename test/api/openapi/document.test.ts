@@ -19,9 +19,9 @@ const described = Object.entries(document.paths).flatMap(([path, item]) =>
 /** Pages of their own, made of many small routes, which are no part of the API. */
 const elsewhere = /^\/(queues|console)(\/|$)/;
 
-/** The parts of an app that is looked at and never asked. */
+/** The parts of an app that is looked at and never asked. Without a password, the page of the queues is off. */
 const unused: unknown = new Proxy(() => unused, { get: () => unused });
-const parts = new Proxy({ registry } as unknown as ApiParts, {
+const parts = new Proxy({ registry, adminLogin: { password: undefined } } as unknown as ApiParts, {
   get: (known, name) => Reflect.get(known, name) ?? unused,
 });
 
