@@ -4,7 +4,6 @@ import { type Kysely, sql } from 'kysely';
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`create index records_expiry on records (expires_at, id) where expires_at is not null`.execute(db);
   await sql`create index mailings_stored_file on mailings (file_name)`.execute(db);
-  await sql`create index dead_letters_age on dead_letters (created_at)`.execute(db);
   await sql`
     create index outbox_quarantined on outbox (quarantined_at) where quarantined_at is not null`.execute(db);
   await createDeletion(db);
