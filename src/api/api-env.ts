@@ -19,6 +19,7 @@ import type { Database } from '../store/database.ts';
 import type { FileStorage } from '../store/files/file-storage.ts';
 import type { AdminLogin } from './admin/require-admin.ts';
 import type { HealthReport } from './health-report.ts';
+import type { ConsumeRateLimit } from './rate-limit.ts';
 
 /** Who calls. Everything that is kept is scoped to it. */
 export interface Caller {
@@ -70,7 +71,7 @@ export interface ApiParts {
   log: Logger;
   waitSeconds: number;
   checkHealth: () => Promise<HealthReport>;
-  consumeRateLimit: (client: string) => Promise<void>;
+  consumeRateLimit: ConsumeRateLimit;
   metrics: Metrics;
   /** Everything that is measured, as text for Prometheus. Never fails. */
   scrape: () => Promise<string>;

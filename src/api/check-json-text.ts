@@ -12,7 +12,7 @@ interface Level {
  * Looks at JSON text for what the parser would accept in silence or choke on: deep nesting, a field given twice (it
  * keeps the last), a fraction too small to tell (it rounds). A linear scan without recursion.
  */
-export function checkJsonText(text: string): void {
+export function checkJsonText(text: string, what = 'body'): void {
   const levels: Level[] = [];
   let lastString = '';
   for (let index = 0; index < text.length; index += 1) {
@@ -22,14 +22,14 @@ export function checkJsonText(text: string): void {
       lastString = text.slice(index, end + 1);
       index = end;
     } else if (character === '{' || character === '[') {
-      if (levels.length === maxDepth) throw invalid(`The body is nested more than ${maxDepth} levels deep.`);
+      if (levels.length === maxDepth) throw invalid(`The ${what} is nested more than ${maxDepth} levels deep.`);
       levels.push({ names: character === '{' ? new Set() : undefined, lastName: '' });
     } else if (character === '}' || character === ']') {
       levels.pop();
     } else if (character === ':') {
       addName(levels, lastString);
     } else if (character === '.') {
-      checkFraction(text, index);
+      checkFraction(text, index, what);
     }
   }
 }
@@ -60,12 +60,12 @@ const realFraction = /\.\d*[1-9]\d*(?![\deE])/y;
 /** More digits before the point than this make no exact number anyway. */
 const maxWholeDigits = 20;
 
-function checkFraction(text: string, point: number): void {
+function checkFraction(text: string, point: number, what: string): void {
   realFraction.lastIndex = point;
   if (!realFraction.test(text)) return;
   const [whole] = /\d*$/.exec(text.slice(Math.max(0, point - maxWholeDigits), point)) ?? [''];
   if (Number.isInteger(Number(whole + text.slice(point, realFraction.lastIndex)))) {
-    throw invalid('A number in the body has more digits than can be kept.');
+    throw invalid(`A number in the ${what} has more digits than can be kept.`);
   }
 }
 

@@ -15,9 +15,13 @@ export function readIdempotencyKey(c: ApiContext, operation: Pick<AnyOperation, 
   if (header.includes(',') && countHeaders(c) > 1) throw invalid('The header was sent more than once.');
   const key = unquote(header);
   if (key === undefined) throw invalid('It begins with a quote but is not a well-formed quoted string.');
+  checkKey(operation, key);
+  return key;
+}
+
+export function checkKey(operation: Pick<AnyOperation, 'name' | 'key'>, key: string): void {
   if (!operation.key.pattern.test(key))
     throw invalid(`For ${operation.name} it must match ${operation.key.pattern.source}.`);
-  return key;
 }
 
 /** Bare or quoted, it is the same key. */

@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts';
 import type { AnyOperation } from '../processors/define-operation.ts';
 import { differingFieldsOf } from '../queues/fingerprint.ts';
 import type { Submission, Submitted } from '../queues/submit.ts';
-import { findRecords } from '../store/records.ts';
+import { findRecords, type RecordRow } from '../store/records.ts';
 import { type StoredResult, toStoredResult } from '../store/results.ts';
 import { type AnswerNotes, answerAccepted, answerSettled } from './answer.ts';
 import { type ApiContext, type ApiEnv, type ApiParts, headerOf } from './api-env.ts';
@@ -98,10 +98,14 @@ function inProgress(operationId: string): AppError {
 
 async function inconsistent(parts: ApiParts, submission: Submission, submitted: Submitted): Promise<AppError> {
   const [record] = await findRecords(parts.db, [submitted.recordId]);
+  return inconsistentWith(record, submission, submitted.recordId);
+}
+
+/** The record is that of the first request with the key; it may have expired since. */
+export function inconsistentWith(record: RecordRow | undefined, submission: Submission, operationId: string): AppError {
   const differingFields = differingFieldsOf(record?.request, submission.request);
   const detail = `The key belongs to another request, which differs in ${differingFields.join(', ')}.`;
   const effect = record ? effectOf(record.status) : 'unknown';
-  const operationId = submitted.recordId;
   const extra = { operationId, differingFields, effect };
   return new AppError('INCONSISTENT_REQUEST', detail, { extra, headers: headersAbout(operationId) });
 }

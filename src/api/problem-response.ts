@@ -30,7 +30,8 @@ const defaultHeaders: Partial<Record<string, Record<string, string>>> = {
   OPERATION_IN_PROGRESS: { 'retry-after': '1' },
 };
 
-function toAppError(error: unknown): AppError | undefined {
+/** What a client may know of an error, if anything. */
+export function toAppError(error: unknown): AppError | undefined {
   if (error instanceof AppError) return error;
   if (isDatabaseUnavailable(error))
     return new AppError('UNAVAILABLE', 'The database cannot be reached. Try again.', { cause: error });

@@ -13,20 +13,45 @@ interface Allowance {
   refill: Promise<void> | undefined;
 }
 
+/** What is counted: a request, or a line of a bulk request. */
+export type RateUnit = 'request' | 'line';
+export type ConsumeRateLimit = (client: string, unit?: RateUnit) => Promise<void>;
+
+/** A line of many costs about a tenth of what a request of its own costs. */
+const linesPerRequest = 10;
+
 /**
- * The requests of a client in a minute, across all API processes. A process takes points from Redis in small blocks
- * (a five-hundredth of the limit), so that a busy client does not cost a round trip for every request.
+ * The requests of a client in a minute, across all API processes. Lines have a count of their own, so that a large
+ * file does not use up the minute of those who send single requests for the same client.
  */
 export function createRateLimit(
   redis: RedisClient,
-  options: { prefix: string; perMinute: number },
-): (client: string) => Promise<void> {
-  const { perMinute } = options;
+  { prefix, perMinute }: { prefix: string; perMinute: number },
+): ConsumeRateLimit {
   if (perMinute === 0) return async () => undefined;
+  const consume = {
+    request: createLimit(redis, { keyPrefix: `${prefix}:rate`, perMinute, unit: 'request' }),
+    line: createLimit(redis, {
+      keyPrefix: `${prefix}:rate-lines`,
+      perMinute: perMinute * linesPerRequest,
+      unit: 'line',
+    }),
+  };
+  return (client, unit = 'request') => consume[unit](client);
+}
+
+/**
+ * A process takes points from Redis in small blocks (a five-hundredth of the limit), so that a busy client does not
+ * cost a round trip for every request.
+ */
+function createLimit(
+  redis: RedisClient,
+  { keyPrefix, perMinute, unit }: { keyPrefix: string; perMinute: number; unit: RateUnit },
+): (client: string) => Promise<void> {
   const blockSize = Math.max(1, Math.floor(perMinute / 500));
   const shared = new RateLimiterRedis({
     storeClient: redis,
-    keyPrefix: `${options.prefix}:rate`,
+    keyPrefix,
     points: perMinute,
     duration: windowSeconds,
   });
@@ -48,7 +73,7 @@ export function createRateLimit(
     try {
       return Date.now() + (await consume(client)).msBeforeNext;
     } catch (error) {
-      if (error instanceof RateLimiterRes) throw tooMany(perMinute, error.msBeforeNext);
+      if (error instanceof RateLimiterRes) throw tooMany(perMinute, unit, error.msBeforeNext);
       throw error;
     }
   };
@@ -79,9 +104,9 @@ function takeInBlocks(blockSize: number, take: (client: string) => Promise<numbe
   };
 }
 
-function tooMany(perMinute: number, msBeforeNext: number): AppError {
+function tooMany(perMinute: number, unit: RateUnit, msBeforeNext: number): AppError {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
-  return new AppError('RATE_LIMITED', `The limit is ${perMinute} requests a minute. Try again in ${seconds} s.`, {
+  return new AppError('RATE_LIMITED', `The limit is ${perMinute} ${unit}s a minute. Try again in ${seconds} s.`, {
     headers: { 'retry-after': String(seconds) },
   });
 }

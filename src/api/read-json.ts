@@ -5,7 +5,7 @@ import { type ApiContext, headerOf } from './api-env.ts';
 import { checkJsonText } from './check-json-text.ts';
 
 /** Requests are small documents. What is large, such as a CSV file, has routes of its own that stream. */
-const maxBodyBytes = 256 * 1024;
+export const maxBodyBytes = 256 * 1024;
 /** A document that is not complete after this time comes from a very slow client or from an attacker. */
 const bodyTimeoutMs = 120_000;
 
@@ -35,15 +35,15 @@ export async function readJsonText(c: ApiContext): Promise<string> {
 }
 
 /** The value, or an error that says what is wrong with the text. */
-export function parseJson(text: string): unknown {
-  checkJsonText(text);
+export function parseJson(text: string, what: 'body' | 'line' = 'body'): unknown {
+  checkJsonText(text, what);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new AppError('INVALID_REQUEST', 'The body is not valid JSON.');
+    throw new AppError('INVALID_REQUEST', `The ${what} is not valid JSON.`);
   }
-  if (suspiciousEscape.test(text)) checkStrings(value);
+  if (suspiciousEscape.test(text)) checkStrings(value, what);
   return value;
 }
 
@@ -99,15 +99,15 @@ function tooLarge(): AppError {
   });
 }
 
-function checkStrings(value: unknown): void {
+function checkStrings(value: unknown, what: string): void {
   if (typeof value === 'string') {
     if (value.includes('\0') || !value.isWellFormed()) {
-      throw new AppError('INVALID_REQUEST', 'A string in the body contains NUL or half of a surrogate pair.');
+      throw new AppError('INVALID_REQUEST', `A string in the ${what} contains NUL or half of a surrogate pair.`);
     }
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, item] of Object.entries(value)) {
-      checkStrings(key);
-      checkStrings(item);
+      checkStrings(key, what);
+      checkStrings(item, what);
     }
   }
 }

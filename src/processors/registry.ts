@@ -25,6 +25,8 @@ export type Registry = ReadonlyMap<string, AnyOperation>;
 export function createRegistry(list: readonly AnyOperation[]): Registry {
   const registry = new Map<string, AnyOperation>();
   for (const operation of list) {
+    // It would have the path of the route for many operations at once.
+    if (operation.name === 'bulk') throw new Error('no operation may be named bulk');
     if (registry.has(operation.name)) throw new Error(`two operations are named ${operation.name}`);
     registry.set(operation.name, operation);
   }

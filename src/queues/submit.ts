@@ -3,41 +3,42 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { AppError } from '../errors.ts';
 import type { HitFailpoint } from '../failpoints.ts';
-import type { Metrics, SubmissionOutcome } from '../metrics.ts';
-import type { AnyOperation } from '../processors/define-operation.ts';
+import type { Metrics } from '../metrics.ts';
 import { type Database, isDatabaseUnavailable } from '../store/database.ts';
-import { withDeadline } from '../store/deadline.ts';
 import { GroupedCalls } from '../store/grouped-calls.ts';
-import { type NewRecord, type RecordRow, type SubmittedRecord, submitRecords } from '../store/records.ts';
+import {
+  type NewRecord,
+  type RecordRow,
+  type SubmittedRecord,
+  submitManyRecords,
+  submitRecords,
+} from '../store/records.ts';
 import { isCacheable, isExpired, type Results, type StoredResult, toStoredResult } from '../store/results.ts';
-import { jobIdOf, type KeyScope, scopedKeyOf } from '../store/scoped-key.ts';
-import { type Enqueuer, relayAfterMs } from './enqueue.ts';
+import { type KeyScope, scopedKeyOf } from '../store/scoped-key.ts';
+import { type Enqueueing, type Enqueuer, relayAfterMs } from './enqueue.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { operationsQueue } from './queues.ts';
 import type { ReplayCounter } from './replay-counter.ts';
 import type { RequestCounter } from './request-counter.ts';
 import { reviveFailed } from './revive-failed.ts';
+import {
+  type GroupSubmitted,
+  inOrderOf,
+  inTime,
+  isCachedLater,
+  type KeyIdentity,
+  keyScopeOf,
+  outcomeOf,
+  pending,
+  type Submission,
+  type Submitted,
+  settled,
+  toError,
+  toGroupSubmitted,
+  toJob,
+} from './submission.ts';
 
-/** Whose key it is, and of what. */
-export interface KeyIdentity {
-  client: string;
-  subClient: string;
-  operation: AnyOperation;
-  /** Undefined for an operation that was sent without a key: it runs once for this request. */
-  key: string | undefined;
-}
-
-export interface Submission extends KeyIdentity {
-  request: unknown;
-  /** Whether someone will wait for the result in this process. */
-  awaited: boolean;
-}
-
-/** What became of a submission: the answer is there, or a record stands in the queue for it. */
-export type Submitted = { scopedKey: string; recordId: string; mismatch: boolean; duplicate: boolean } & (
-  | { kind: 'settled'; result: StoredResult }
-  | { kind: 'pending'; record: RecordRow; enqueued: boolean }
-);
+export type { GroupSubmitted, KeyIdentity, Submission, Submitted } from './submission.ts';
 
 export interface SubmitParts {
   db: Database;
@@ -59,6 +60,8 @@ interface Remembered {
 
 /** A record is on disk within this time or the client is told to try again. With less, a slow disk would cause 503s. */
 const intakeTimeoutMs = 1_800;
+/** Nobody sits and waits for one of many lines, and hundreds of rows take longer than one. */
+const groupTimeoutMs = 5_000;
 /** A few thousand answers of usual size, for as long as retries usually come. */
 const rememberedBytes = 64 * 1024 * 1024;
 const rememberedMs = 5 * 60 * 1000;
@@ -107,13 +110,53 @@ export class Submitter {
     return pending(row, record, { enqueued: await this.#enqueue(row, record), duplicate: false });
   }
 
-  /** Counts a request whose key was known. */
-  #counted(operation: string, submitted: Submitted, cacheHit: boolean, startedMs: number): Submitted {
+  /**
+   * The same for many at once: one insert and one addBulk. The caches are left alone: new rows are not in them, and a
+   * file that is sent again would push out what single requests come back for.
+   */
+  async submitGroup(submissions: readonly Submission[]): Promise<(GroupSubmitted | Error)[]> {
+    const startedMs = performance.now();
+    const { intake } = this.#parts.metrics;
+    const rows = submissions.map((each) => this.#toRow(each, fingerprintOf(each.operation.name, each.request)));
+    const found = await inTime(submitManyRecords(this.#parts.db, rows), groupTimeoutMs).catch((error: unknown) => {
+      for (const row of rows) intake.count(row.operation, 'failed', false, startedMs);
+      throw error;
+    });
+    const jobs: Enqueueing[] = [];
+    for (const row of rows) {
+      const generation = found.created.get(row.id);
+      if (generation === undefined) continue;
+      jobs.push(toJob(row, generation));
+      intake.count(row.operation, 'created', false, startedMs);
+      this.#parts.requestCounter.count(row.operation, 'new');
+    }
+    if (jobs.length > 0) this.#parts.hitFailpoint('submit.committed');
+    await this.#parts.enqueuer.enqueueAll(jobs);
+    const settle = (row: NewRecord, index: number): GroupSubmitted | Promise<GroupSubmitted | Error> => {
+      if (found.created.has(row.id)) return { recordId: row.id, status: 'QUEUED', mismatch: false, duplicate: false };
+      const record = found.known.get(row.job_id);
+      if (record && record.status !== 'FAILED') return this.#toDuplicate(row, record, startedMs);
+      // To be run again; or its key expired in between. Either is rare enough to go the way of a single one.
+      return this.submit(submissions[index] as Submission).then(toGroupSubmitted, toError);
+    };
+    return await Promise.all(rows.map(settle));
+  }
+
+  #toDuplicate(row: NewRecord, record: RecordRow, startedMs: number): GroupSubmitted {
+    const submitted = record.settled_at
+      ? settled(row.job_id, row.fingerprint, toStoredResult(record))
+      : pending(row, record, { enqueued: true, duplicate: true });
+    return { ...toGroupSubmitted(this.#counted(row.operation, submitted, undefined, startedMs)), record };
+  }
+
+  /** Counts a request whose key was known. `cacheHit` is undefined where no cache was asked. */
+  #counted(operation: string, submitted: Submitted, cacheHit: boolean | undefined, startedMs: number): Submitted {
     const { duplicate, mismatch, recordId } = submitted;
     if (duplicate && !mismatch) this.#parts.replayCounter.count(recordId);
     const kind = mismatch ? 'mismatch' : duplicate ? 'duplicate' : 'new';
-    this.#parts.requestCounter.count(operation, kind, cacheHit ? 'hit' : isCachedLater(submitted) ? 'miss' : undefined);
-    this.#parts.metrics.intake.count(operation, outcomeOf(submitted), cacheHit, startedMs);
+    const miss = cacheHit === false && isCachedLater(submitted) ? 'miss' : undefined;
+    this.#parts.requestCounter.count(operation, kind, cacheHit ? 'hit' : miss);
+    this.#parts.metrics.intake.count(operation, outcomeOf(submitted), cacheHit ?? false, startedMs);
     return submitted;
   }
 
@@ -168,19 +211,13 @@ export class Submitter {
       if (!record) throw new AppError('UNAVAILABLE', 'The key is changing hands. Try again.');
       return record;
     };
-    const record = await withDeadline(insert(), intakeTimeoutMs, () => unavailable('did not answer in time')).catch(
-      (error: unknown) => {
-        throw isDatabaseUnavailable(error) ? unavailable('cannot be reached', error) : error;
-      },
-    );
+    const record = await inTime(insert(), intakeTimeoutMs);
     if (record.created) this.#parts.hitFailpoint('submit.committed');
     return record;
   }
 
   async #enqueue(row: NewRecord, record: SubmittedRecord): Promise<boolean> {
-    const data = { recordId: row.id, ...(row.reply_to !== null && { replyTo: row.reply_to }) };
-    const job = { name: row.operation, jobId: jobIdOf(record), data };
-    return await this.#parts.enqueuer.enqueue({ queue: row.queue, outboxId: row.outbox_id, job });
+    return await this.#parts.enqueuer.enqueue(toJob(row, record.generation));
   }
 
   async #answerSettled(submission: Submission, row: NewRecord, record: SubmittedRecord): Promise<Submitted> {
@@ -194,43 +231,4 @@ export class Submitter {
     if (isCacheable(result)) void this.#parts.results.keep(row.job_id, result);
     return settled(row.job_id, row.fingerprint, result);
   }
-}
-
-/** An answer that came from Postgres and would have been in the cache if that had room and time for all. */
-function isCachedLater(submitted: Submitted): boolean {
-  return submitted.kind === 'settled' && isCacheable(submitted.result);
-}
-
-/** Whether the record was written before the connection broke, only a retry with the same key can tell. */
-function unavailable(why: string, cause?: unknown): AppError {
-  const detail = `The database ${why}. Send the request again with the same key.`;
-  return new AppError('UNAVAILABLE', detail, { extra: { effect: 'unknown' }, cause });
-}
-
-function outcomeOf({ mismatch, duplicate, kind }: Submitted): SubmissionOutcome {
-  if (mismatch) return 'mismatched';
-  if (!duplicate) return 'revived';
-  return kind === 'settled' ? 'replayed' : 'attached';
-}
-
-function keyScopeOf({ client, subClient, operation, key }: KeyIdentity, id: string): KeyScope {
-  return { id, client, sub_client: subClient, operation: operation.name, key: key ?? null };
-}
-
-function settled(scopedKey: string, fingerprint: string, result: StoredResult): Submitted {
-  const mismatch = result.fingerprint !== fingerprint;
-  return { kind: 'settled', scopedKey, recordId: result.recordId, result, mismatch, duplicate: true };
-}
-
-function pending(row: NewRecord, record: RecordRow, how: { enqueued: boolean; duplicate: boolean }): Submitted {
-  const mismatch = record.fingerprint !== row.fingerprint;
-  const { enqueued, duplicate } = how;
-  return { kind: 'pending', scopedKey: row.job_id, recordId: record.id, record, mismatch, enqueued, duplicate };
-}
-
-/** A created record has the row's id; one that was there before is found by its key. */
-function inOrderOf(rows: readonly NewRecord[], records: readonly SubmittedRecord[]): (SubmittedRecord | undefined)[] {
-  const byId = new Map(records.filter((record) => record.created).map((record) => [record.id, record]));
-  const byKey = new Map(records.filter((record) => !record.created).map((record) => [scopedKeyOf(record), record]));
-  return rows.map((row) => byId.get(row.id) ?? byKey.get(row.job_id));
 }

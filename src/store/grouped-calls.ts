@@ -2,6 +2,8 @@ export interface GroupedCallsOptions<In, Out> {
   /** Handles a group; its results are in the order of the items. */
   run: (items: In[]) => Promise<Out[]>;
   maxGroupSize: number;
+  /** How much of a group an item is; 1 unless given. An item that is larger than a group is one by itself. */
+  sizeOf?: (item: In) => number;
   /** How many groups may be under way at once. */
   concurrency: number;
   /** Whether a failure may be the fault of one item. Then each item of the group is run alone. */
@@ -40,9 +42,21 @@ export class GroupedCalls<In, Out> {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      void this.#runGroup(this.#waiting.splice(0, this.#options.maxGroupSize));
+      void this.#runGroup(this.#waiting.splice(0, this.#countNext()));
       this.#schedule();
     });
+  }
+
+  #countNext(): number {
+    const { sizeOf, maxGroupSize } = this.#options;
+    if (!sizeOf) return maxGroupSize;
+    let [count, size] = [0, 0];
+    for (const { item } of this.#waiting) {
+      size += sizeOf(item);
+      if (count > 0 && size > maxGroupSize) break;
+      count += 1;
+    }
+    return count;
   }
 
   async #runGroup(group: Waiting<In, Out>[]): Promise<void> {

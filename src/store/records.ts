@@ -1,6 +1,7 @@
 import { type Generated, type Selectable, sql } from 'kysely';
 import type { Instant, Json, NullableInstant, NullableJson } from './columns.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
+import { scopedKeyOf } from './scoped-key.ts';
 
 export const recordStatuses = ['QUEUED', 'PROCESSING', 'SUCCEEDED', 'REJECTED', 'FAILED', 'UNKNOWN'] as const;
 export type RecordStatus = (typeof recordStatuses)[number];
@@ -84,6 +85,27 @@ export async function submitRecords(db: Database, rows: readonly NewRecord[]): P
   const result = await sql<SubmittedRecord>`
     select created, (record).* from submit_records(${JSON.stringify(rows)}::jsonb)`.execute(db);
   return result.rows;
+}
+
+export interface ManyRecords {
+  /** The generation of each record that is new, by its id. */
+  created: Map<string, number>;
+  /** The records that were there before, by their scoped key. */
+  known: Map<string, RecordRow>;
+}
+
+/** The same for hundreds of rows: of new records, only what the caller does not know is read back. */
+export async function submitManyRecords(db: Database, rows: readonly NewRecord[]): Promise<ManyRecords> {
+  const result = await sql<RecordRow & { new_id: string | null; new_generation: number }>`
+    select case when created then (record).id end as new_id, (record).generation as new_generation, known.*
+    from submit_records(${JSON.stringify(rows)}::jsonb)
+    left join lateral (select (record).*) known on not created`.execute(db);
+  const [created, known] = [new Map<string, number>(), new Map<string, RecordRow>()];
+  for (const { new_id, new_generation, ...record } of result.rows) {
+    if (new_id !== null) created.set(new_id, new_generation);
+    else known.set(scopedKeyOf(record), record);
+  }
+  return { created, known };
 }
 
 export async function findRecords(db: Database, ids: readonly string[]): Promise<RecordRow[]> {

@@ -21,8 +21,11 @@ export function scopedKeyOf(scope: KeyScope): string {
 
 /** BullMQ ignores an id that it still knows, so a record that runs again needs a new one: its generation is added. */
 export function jobIdOf(record: KeyScope & { generation: number }): string {
-  const name = scopedKeyOf(record);
-  return record.generation === 1 ? name : `${name}~${record.generation}`;
+  return toJobId(scopedKeyOf(record), record.generation);
+}
+
+export function toJobId(scopedKey: string, generation: number): string {
+  return generation === 1 ? scopedKey : `${scopedKey}~${generation}`;
 }
 
 const plain = /^[A-Za-z0-9._-]*$/;

@@ -54,7 +54,7 @@ export class AnswerCheck {
     if (!response.content) return answer.text === '' ? faults : [...faults, 'a body is not documented'];
     const media = response.content[type];
     if (!media) return [...faults, `${type} is not documented`];
-    const value = type.endsWith('json') ? JSON.parse(answer.text) : answer.text;
+    const value = /[/+]json$/.test(type) ? JSON.parse(answer.text) : answer.text;
     return [...faults, ...this.faultsOfValue(media.schema, value)];
   }
 

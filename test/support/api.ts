@@ -45,7 +45,7 @@ export class Api {
     });
     const text = await answer.body.text();
     this.#hold(method, path, { status: answer.statusCode, headers: answer.headers, text });
-    const isJson = String(answer.headers['content-type']).includes('json');
+    const isJson = /[/+]json\b/.test(String(answer.headers['content-type']));
     return { status: answer.statusCode, headers: answer.headers, text, body: isJson ? JSON.parse(text) : undefined };
   }
 

@@ -35,6 +35,13 @@ const operation = {
   resource: { type: 'transfer', id, href: `/v1/transfers/${id}` },
 };
 
+const rentLine = {
+  operation: operation.operation,
+  key: operation.key,
+  request: transferDocs.routes['POST /v1/transfers']?.examples.rent?.body,
+};
+const toLines = (...lines: readonly unknown[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+
 export const operationDocs: RouteGroup = {
   tag: 'Operations',
   description: 'What was asked for, and what became of it.',
@@ -73,6 +80,32 @@ export const operationDocs: RouteGroup = {
                 { at, from: 'PROCESSING', to: 'SUCCEEDED', actor: worker, epoch: 1, ...chain(2) },
               ],
             },
+          },
+        },
+      },
+    },
+    'POST /v1/operations/bulk': {
+      summary: 'Send many operations at once',
+      description:
+        'A line `{"operation", "key", "request"}` in, a line out for each, in order, and as a stream both ways: read the answers while you send. A line that was taken is answered with `{"line", "key", "operationId", "status", "created"}`, any other with `{"line", "key", "code", "detail"}` and what else a problem of that code says. One bad line never stops the others. `UNAVAILABLE` and `RATE_LIMITED` are for later: send the line again with the same key.',
+      otherBodies: { 'application/x-ndjson': z.string() },
+      answers: { 200: { description: 'A line for each.', otherTypes: { 'application/x-ndjson': z.string() } } },
+      examples: {
+        rent: {
+          headers: { 'content-type': 'application/x-ndjson' },
+          body: toLines(rentLine, { ...rentLine, key: 'short' }),
+          answer: {
+            status: 200,
+            type: 'application/x-ndjson',
+            body: toLines(
+              { line: 1, key: operation.key, operationId: id, status: 'SUCCEEDED', created: false },
+              {
+                line: 2,
+                key: 'short',
+                code: 'IDEMPOTENCY_KEY_INVALID',
+                detail: 'For transfer.create it must match ^[A-Za-z0-9_-]{10,64}$.',
+              },
+            ),
           },
         },
       },

@@ -6,6 +6,7 @@ import { findRecord, listRecords } from '../../store/record-queries.ts';
 import { recordStatuses } from '../../store/records.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
 import { auditTrailView } from '../audit-view.ts';
+import { bulkRoute } from '../bulk/bulk-route.ts';
 import { jsonResponse } from '../json-response.ts';
 import { operationRoute } from '../operation-route.ts';
 import { operationView } from '../operation-view.ts';
@@ -40,6 +41,7 @@ export function operationRoutes(parts: ApiParts): Hono<ApiEnv> {
   const runs = new Map([...parts.registry].map(([name, operation]) => [name, operationRoute(parts, operation)]));
 
   return new Hono<ApiEnv>()
+    .post('/bulk', bulkRoute(parts))
     .post('/:operation', async (c, next) => {
       const run = runs.get(c.req.param('operation'));
       if (!run) throw new AppError('NOT_FOUND', 'There is no such operation.');
