@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findOrInstallBrowser } from './embedded/find-browser.ts';
 import { findOrInstallFaketime } from './embedded/find-faketime.ts';
+import { findOrInstallPromtool } from './embedded/find-promtool.ts';
 import { findOrInstallRedis } from './embedded/redis-server.ts';
 import { buildIfNeeded } from './start/build-service.ts';
 
@@ -14,6 +15,7 @@ const steps: readonly { readonly title: string; readonly run: () => Promise<numb
   { title: 'Redis', run: async () => succeedWith(() => console.log(findOrInstallRedis(console.log))) },
   { title: 'Browser', run: async () => succeedWith(() => console.log(findOrInstallBrowser(console.log))) },
   { title: 'Faketime', run: async () => succeedWith(() => console.log(findOrInstallFaketime(console.log))) },
+  { title: 'Promtool', run: async () => succeedWith(() => console.log(findOrInstallPromtool(console.log))) },
   { title: 'Format and lint', run: () => runTool('biome', [isCi ? 'ci' : 'check', '.']) },
   { title: 'Types', run: () => runTool('tsc', []) },
   { title: 'Build', run: async () => succeedWith(() => buildIfNeeded(root, console.log)) },

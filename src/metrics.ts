@@ -90,16 +90,16 @@ function createIntake(registers: Registry[], operations: readonly string[]) {
   );
   return {
     hitRate,
-    /** A request for an operation. The time runs from `startedMs`, of `performance.now()`, until now. */
-    count(operation: string, outcome: SubmissionOutcome, cacheHit: boolean, startedMs: number): void {
+    /** A request for an operation; a miss is an answer that a cache could have had. The time runs from `startedMs`. */
+    count(operation: string, outcome: SubmissionOutcome, cache: 'hit' | 'miss' | undefined, startedMs: number): void {
       const bound = known.get(operation);
       if (!bound) return;
       const { request, duplicate } = bound.outcomes[outcome];
       request.inc();
       duplicate?.inc();
-      (cacheHit ? bound.hit : bound.miss).observe((performance.now() - startedMs) / 1000);
-      if (cacheHit) hitRate.hits += 1;
-      else if (outcome === 'replayed') hitRate.misses += 1;
+      (cache === 'hit' ? bound.hit : bound.miss).observe((performance.now() - startedMs) / 1000);
+      if (cache === 'hit') hitRate.hits += 1;
+      else if (cache === 'miss') hitRate.misses += 1;
     },
     /** An upload, which is recognised by more than a key. */
     countUpload(operation: string, outcome: SubmissionOutcome, reason?: DuplicateReason): void {
@@ -193,7 +193,7 @@ function createMails(registers: Registry[]) {
     registers,
   });
   return {
-    count: (status: MailStatus) => mails.inc({ status }),
+    count: (status: MailStatus, count = 1) => mails.inc({ status }, count),
     observe: (durationMs: number) => durations.observe(durationMs / 1000),
   };
 }

@@ -63,7 +63,7 @@ export function isExecutable(file: string): boolean {
   }
 }
 
-function hasApt(): boolean {
+export function hasApt(): boolean {
   return ['/usr/bin/apt-get', '/bin/apt-get'].some(isExecutable);
 }
 

@@ -19,7 +19,7 @@ export interface StoreGaugeParts {
 }
 
 /** Several scrapers, or one in a hurry, cost no more than one. */
-const rememberedMs = 5_000;
+const rememberedMs = 2_000;
 /** A scrape answers even if a store hangs: without what that store would have said. */
 const patienceMs = 1_000;
 /** A round of checks is usually done by then, and is shown at once; a long one shows in the next scrape. */

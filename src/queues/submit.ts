@@ -96,7 +96,7 @@ export class Submitter {
 
     const row = this.#toRow(submission, fingerprint);
     const record = await this.#insert(row).catch((error: unknown) => {
-      this.#parts.metrics.intake.count(name, 'failed', false, startedMs);
+      this.#parts.metrics.intake.count(name, 'failed', undefined, startedMs);
       throw error;
     });
     if (!record.created && record.settled_at) {
@@ -105,7 +105,7 @@ export class Submitter {
     if (!record.created) {
       return this.#counted(name, pending(row, record, { enqueued: true, duplicate: true }), false, startedMs);
     }
-    this.#parts.metrics.intake.count(name, 'created', false, startedMs);
+    this.#parts.metrics.intake.count(name, 'created', undefined, startedMs);
     this.#parts.requestCounter.count(name, 'new');
     return pending(row, record, { enqueued: await this.#enqueue(row, record), duplicate: false });
   }
@@ -119,7 +119,7 @@ export class Submitter {
     const { intake } = this.#parts.metrics;
     const rows = submissions.map((each) => this.#toRow(each, fingerprintOf(each.operation.name, each.request)));
     const found = await inTime(submitManyRecords(this.#parts.db, rows), groupTimeoutMs).catch((error: unknown) => {
-      for (const row of rows) intake.count(row.operation, 'failed', false, startedMs);
+      for (const row of rows) intake.count(row.operation, 'failed', undefined, startedMs);
       throw error;
     });
     const jobs: Enqueueing[] = [];
@@ -127,7 +127,7 @@ export class Submitter {
       const generation = found.created.get(row.id);
       if (generation === undefined) continue;
       jobs.push(toJob(row, generation));
-      intake.count(row.operation, 'created', false, startedMs);
+      intake.count(row.operation, 'created', undefined, startedMs);
       this.#parts.requestCounter.count(row.operation, 'new');
     }
     if (jobs.length > 0) this.#parts.hitFailpoint('submit.committed');
@@ -155,8 +155,9 @@ export class Submitter {
     if (duplicate && !mismatch) this.#parts.replayCounter.count(recordId);
     const kind = mismatch ? 'mismatch' : duplicate ? 'duplicate' : 'new';
     const miss = cacheHit === false && isCachedLater(submitted) ? 'miss' : undefined;
-    this.#parts.requestCounter.count(operation, kind, cacheHit ? 'hit' : miss);
-    this.#parts.metrics.intake.count(operation, outcomeOf(submitted), cacheHit ?? false, startedMs);
+    const cache = cacheHit ? 'hit' : miss;
+    this.#parts.requestCounter.count(operation, kind, cache);
+    this.#parts.metrics.intake.count(operation, outcomeOf(submitted), cache, startedMs);
     return submitted;
   }
 

@@ -89,16 +89,22 @@ export async function countFaults(db: Database, invariant: InvariantName): Promi
 /** Null for one that was never checked. */
 export async function readInvariants(
   db: Database,
-): Promise<{ name: InvariantName; violations: number; ageSeconds: number | null }[]> {
+): Promise<{ name: InvariantName; violations: number; checkedAt: Date | null; ageSeconds: number | null }[]> {
   return await db
     .selectFrom('invariants')
-    .select(['name', 'violations'])
+    .select(['name', 'violations', 'checked_at as checkedAt'])
     .select(sql<number | null>`extract(epoch from clock_timestamp() - checked_at)::float8`.as('ageSeconds'))
+    .orderBy('name')
     .execute();
 }
 
-export async function listFaults(db: Database): Promise<InvariantFaultRow[]> {
-  return await db.selectFrom('invariant_faults').selectAll().orderBy('found_at').orderBy('id').limit(1_000).execute();
+export async function listFaults(
+  db: Database,
+  page: { limit: number; after?: string | undefined },
+): Promise<InvariantFaultRow[]> {
+  let query = db.selectFrom('invariant_faults').selectAll();
+  if (page.after) query = query.where('id', '>', page.after);
+  return await query.orderBy('id').limit(page.limit).execute();
 }
 
 /** Somebody has seen it: it is counted no more, unless it happens again. Undefined if there is no such fault. */

@@ -13,6 +13,8 @@ export const exampleIds = {
   heldMailing: '01a1edca-3c71-7f24-8d5a-b09e6c1f7a83',
   webhook: '01a1edca-66e8-7d19-a4c3-5f2b8e0d9176',
   testEvent: '01a1edca-7a95-7b3c-9e60-c84d1f5a2b37',
+  fault: '01a1edca-9b2e-7c07-8f31-64d0a7e5c2b9',
+  faultyMailing: '01a1edca-9d40-7a6b-b1e8-2c95f0d3847a',
   delivery: '01a1edca-7aa1-7e58-b2d7-0f6a3c9e8d14',
   failedTransfer: '01a1edcb-10b2-7f6d-8a3c-e91d5c7b4f02',
   otherFailedTransfer: '01a1edcb-1c57-7a08-9f14-6b2e8d0a3c95',

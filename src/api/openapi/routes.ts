@@ -3,6 +3,7 @@ import { actionDocs } from '../routes/admin/actions-docs.ts';
 import { apiKeyDocs } from '../routes/admin/api-keys-docs.ts';
 import { deadLetterDocs } from '../routes/admin/dead-letters-docs.ts';
 import { idempotencyDocs } from '../routes/admin/idempotency-docs.ts';
+import { invariantDocs } from '../routes/admin/invariants-docs.ts';
 import { recordDocs } from '../routes/admin/records-docs.ts';
 import { customerDocs } from '../routes/customers-docs.ts';
 import { documentationDocs } from '../routes/documentation-docs.ts';
@@ -34,6 +35,7 @@ export const routeGroups: readonly RouteGroup[] = [
   recordDocs,
   deadLetterDocs,
   apiKeyDocs,
+  invariantDocs,
   actionDocs,
   healthDocs,
   metricsDocs,

@@ -56,7 +56,9 @@ export async function sendBatch(parts: SendingParts, job: BatchJob['data']): Pro
   const { mailingId, batch } = job;
   const mailing = await readMailing(parts.db, mailingId);
   if (!mailing) return { kind: 'left' };
-  const doubt = { resend: parts.policy.resendsDoubtful, maxAttempts: parts.policy.retryDelaysMs.length + 1 };
+  const { resendsDoubtful: resend, retryDelaysMs } = parts.policy;
+  const onDoubt = (entries: number) => parts.metrics.mails.count(resend ? 'retried' : 'unknown', entries);
+  const doubt = { resend, maxAttempts: retryDelaysMs.length + 1, onDoubt };
   const epoch = await beginBatch(parts.db, job, doubt);
   if (epoch === undefined) return { kind: 'left' };
   const claim = { mailingId, batch, epoch };

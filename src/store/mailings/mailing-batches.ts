@@ -76,17 +76,23 @@ export type Finish = { state: 'done'; jobs: BatchJob[] } | { state: 'later'; wai
 /** As many batches of a mailing are in the queue at a time: enough for a dozen workers, and others get their turn. */
 const queuedBatches = 32;
 
-/** The epoch of the claim, or undefined if the batch is done. What was in hand of a worker before is in doubt now. */
+/**
+ * The epoch of the claim, or undefined if the batch is done. What was in hand of a worker before is in doubt now;
+ * `onDoubt` is told how many.
+ */
 export async function beginBatch(
   db: Database,
   batch: { mailingId: string; batch: number },
-  doubt: { resend: boolean; maxAttempts: number },
+  doubt: { resend: boolean; maxAttempts: number; onDoubt?: (entries: number) => void },
 ): Promise<number | undefined> {
-  const { rows } = await sql<{ epoch: number | null }>`
-    select begin_batch(${batch.mailingId}::uuid, ${batch.batch}, ${doubt.resend}, ${doubt.maxAttempts}) as epoch`.execute(
-    db,
-  );
-  return rows[0]?.epoch ?? undefined;
+  // The second column is read as it was before the call.
+  const { rows } = await sql<{ epoch: number | null; doubtful: number | null }>`
+    select begin_batch(${batch.mailingId}::uuid, ${batch.batch}, ${doubt.resend}, ${doubt.maxAttempts}) as epoch,
+      (select sending from mailing_batches where mailing_id = ${batch.mailingId}::uuid and batch = ${batch.batch})
+        as doubtful`.execute(db);
+  const [row] = rows;
+  if (row?.epoch && row.doubtful) doubt.onDoubt?.(row.doubtful);
+  return row?.epoch ?? undefined;
 }
 
 /** Settles what was answered and claims what comes next, in one commit. */

@@ -37,6 +37,7 @@ const timed = [
   'GET /v1/admin/idempotency/stats/duplicates, day',
   'GET /v1/admin/idempotency/records/stuck, hour',
   'GET /v1/admin/actions, latest',
+  'GET /v1/admin/invariants, all',
 ];
 
 let service: TestService;

@@ -3,11 +3,15 @@ import type { Database } from '../../../src/store/database.ts';
 import { addDeadLetter } from '../../../src/store/dead-letters.ts';
 import { claimRecords, finishRecords, submitRecords } from '../../../src/store/records.ts';
 
-/** What the examples for operators speak of: two transfers that gave up, and one of which nobody can tell. */
+/** What the examples for operators speak of: two transfers that gave up, one of which nobody can tell, a mail sent twice. */
 export async function plantTroubles(db: Database): Promise<void> {
   await plant(db, 'example-failed-1', 'FAILED');
   await plant(db, 'example-failed-2', 'FAILED');
   await plant(db, 'example-unknown', 'UNKNOWN');
+  const mailingId = uuidv7();
+  const detail = JSON.stringify({ mailingId, line: 7, claims: [1, 2] });
+  const fault = { invariant: 'entries_sent_twice', subject: `entry:${mailingId}:7`, detail } as const;
+  await db.insertInto('invariant_faults').values(fault).execute();
 }
 
 async function plant(db: Database, key: string, status: 'FAILED' | 'UNKNOWN'): Promise<void> {

@@ -184,7 +184,13 @@ describe('a mail that was sent twice leaves a trace', () => {
     await checkSends(service.db);
     return await countFaults(service.db, 'entries_sent_twice');
   };
-  const takeOver = async () => ({ ...claim, epoch: (await beginBatch(service.db, job, atLeastOnce)) ?? 0 });
+  let doubtful = 0;
+  const onDoubt = (entries: number) => {
+    doubtful = entries;
+  };
+  const takeOver = async () => {
+    return { ...claim, epoch: (await beginBatch(service.db, job, { ...atLeastOnce, onDoubt })) ?? 0 };
+  };
   const forget = async () => {
     await sql`delete from mailing_sends`.execute(service.db);
     await sql`delete from invariant_faults`.execute(service.db);
@@ -194,6 +200,7 @@ describe('a mail that was sent twice leaves a trace', () => {
     await prepare(2);
     const first = await claimEntries(claim, 2);
     const next = await takeOver();
+    expect(doubtful).toBe(2);
     const second = await claimEntries(next, 2);
     expect(second.map(({ epoch }) => epoch)).toEqual([2, 2]);
     const [firstOf1, firstOf2] = first.map(sent);
@@ -209,7 +216,7 @@ describe('a mail that was sent twice leaves a trace', () => {
     await stateOf(claim, [firstOf1, firstOf2]);
     await stateOf(next, [secondOf1]);
     expect(await doubles()).toBe(2);
-    const [fault] = await listFaults(service.db);
+    const [fault] = await listFaults(service.db, { limit: 100 });
     expect(fault).toMatchObject({ detail: { mailingId, claims: [1, 2] } });
     await acknowledgeFault(service.db, { id: fault?.id ?? '', by: 'test', note: 'told them' });
     expect(await doubles()).toBe(1);

@@ -9,6 +9,7 @@ import { validate } from '../../read-json.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { idempotencyRoutes } from './idempotency.ts';
+import { invariantRoutes } from './invariants.ts';
 import { recordRoutes } from './records.ts';
 
 export const actionsQuery = z.strictObject(pageQuery);
@@ -20,6 +21,7 @@ export function adminRoutes(parts: ApiParts): Hono<ApiEnv> {
     .route('/idempotency/records', recordRoutes(parts))
     .route('/dead-letters', deadLetterRoutes(parts))
     .route('/api-keys', apiKeyRoutes(parts))
+    .route('/invariants', invariantRoutes(parts))
     .get('/actions', async (c) => {
       const { limit, cursor } = validate(actionsQuery, c.req.query());
       const before = decodeCursor(cursor, z.uuid());
