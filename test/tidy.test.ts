@@ -16,7 +16,8 @@ const findIn = (paths: readonly string[], pattern: RegExp): string[] =>
   paths.flatMap((path) => [...readText(path).matchAll(pattern)].map(([match]) => `${path}: ${match.trim()}`));
 
 describe('imports', () => {
-  const layers = ['store', 'receiver', 'processors', 'queues', 'api'];
+  // The client is for others: it takes types from everywhere, and nobody here uses it.
+  const layers = ['store', 'receiver', 'processors', 'queues', 'api', 'client'];
   const layerOf = (path: string): number => layers.indexOf(path.split('/')[1] ?? '');
   const imports = src.flatMap((path) => importsOf(path).map((target) => ({ path, target })));
   const internal = imports.filter(({ target }) => target.startsWith('src/'));
@@ -50,6 +51,13 @@ describe('imports', () => {
       'src/store/dedup.ts',
       'src/store/migrations/0008_dedup.ts',
     ]);
+  });
+
+  it('the client loads nothing but itself and Node: what it takes from elsewhere is types', () => {
+    const client = src.filter((path) => path.startsWith('src/client/'));
+    const loaded = findIn(client, /^(?:import|export) (?!type\b)[^;]*? from '[^']+'/gm);
+    expect(loaded.length).toBeGreaterThan(10);
+    expect(loaded.filter((line) => !/ from '(?:node:|\.\/)[^']+'$/.test(line))).toEqual([]);
   });
 
   it('only main sees the composition root, and nothing sees main', () => {
