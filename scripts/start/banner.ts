@@ -7,6 +7,7 @@ export function renderBanner(address: Address, dataDir: string, { apiKey, adminP
 Semel is running.
 
   API             ${address.url}
+  Reference       ${address.url}/docs
   Health          ${address.url}/health
   Data            ${dataDir}
   API key         ${apiKey}

@@ -33,6 +33,7 @@ describe('npm start', () => {
   it('prints a curl that works when pasted, keeps the data, and leaves no process behind at Ctrl-C', async () => {
     const first = await start();
     const answer = await paste(await first.curl());
+    expect(first.output).toContain(`http://127.0.0.1:${first.port}/docs`);
     expect(answer).toMatch(/^HTTP\/1\.1 201/);
     expect(answer).toMatch(/idempotent-replayed: false/i);
     expect(statSync(join(dataDir.path, 'credentials.json')).mode & 0o777).toBe(0o600);

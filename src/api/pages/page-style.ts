@@ -1,6 +1,5 @@
-/** The one style of all public pages. The policy in their headers names it by its hash and allows no other. */
-export const pageStyle = `
-:root {
+/** The colours of everything that people see, by day and by night. */
+export const pageColours = `:root {
   color-scheme: light dark;
   --ground: #f3f2ee; --card: #ffffff; --line: #e2e0d9; --field: #f6f5f2;
   --text: #1c1f1d; --quiet: #565d59;
@@ -15,7 +14,11 @@ export const pageStyle = `
     --shadow: none;
   }
 }
-* { box-sizing: border-box; margin: 0; }
+`;
+
+/** The one style of all public pages. The policy in their headers names it by its hash and allows no other. */
+export const pageStyle = `
+${pageColours}* { box-sizing: border-box; margin: 0; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body {
   min-height: 100vh; min-height: 100svh;

@@ -10,5 +10,16 @@ export const documentationDocs: RouteGroup = {
       answers: { 200: { description: 'This document.', body: z.looseObject({ openapi: z.string() }) } },
       examples: { document: { answer: { status: 200 } } },
     },
+    'GET /docs': {
+      summary: 'Show the reference',
+      answers: {
+        200: {
+          description: 'A page.',
+          otherTypes: { 'text/html': z.string() },
+          headers: ['Content-Security-Policy'],
+        },
+      },
+      examples: { page: { answer: { status: 200, type: 'text/html' } } },
+    },
   },
 };

@@ -79,3 +79,18 @@ function readAnswer({ responses }: OpenApiOperation, title: string): Step['answe
   const [type] = Object.keys((response as JsonSchema).content ?? {});
   return { status: Number(status), type, body: undefined };
 }
+
+/** The codes of the problems that each route is said to give. */
+export function codesByRoute(document: OpenApiDocument): Map<string, Set<string>> {
+  const routes = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, { responses }]): [string, Set<string>] => {
+      const codes = Object.values(responses).flatMap(({ $ref }) => {
+        const response = document.components.responses?.[String($ref).replace('#/components/responses/', '')];
+        const content = response?.content as Record<string, { examples: Examples }> | undefined;
+        return Object.keys(content?.['application/problem+json']?.examples ?? {});
+      });
+      return [`${method.toUpperCase()} ${path}`, new Set(codes)];
+    }),
+  );
+  return new Map(routes);
+}
