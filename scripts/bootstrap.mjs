@@ -10,6 +10,7 @@ const programs = {
   start: 'scripts/start.ts',
   test: 'scripts/test.ts',
   bench: 'scripts/bench/main.ts',
+  demo: 'scripts/demo.ts',
   'audit:verify': 'scripts/audit-verify.ts',
 };
 

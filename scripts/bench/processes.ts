@@ -20,6 +20,7 @@ const stopTimeoutMs = 10_000;
 export class Processes {
   readonly #logDir: string;
   readonly #children: ChildProcess[] = [];
+  readonly #victims = new Set<ChildProcess>();
   #isStopping = false;
   #fail: (error: Error) => void = () => {};
   /** Rejects when one of them ends by itself. */
@@ -54,9 +55,18 @@ export class Processes {
     this.#children.push(child);
     child.once('error', (error) => this.#fail(error));
     child.once('exit', (code, signal) => {
-      if (!this.#isStopping) this.#fail(new Error(`${name} ended unexpectedly (${signal ?? `exit code ${code}`}).`));
+      if (!this.#isStopping && !this.#victims.has(child))
+        this.#fail(new Error(`${name} ended unexpectedly (${signal ?? `exit code ${code}`}).`));
     });
     return { name, pid: child.pid ?? 0, child };
+  }
+
+  /** Ends it like a crash does. That it ends is then no failure. */
+  async kill({ child }: BenchProcess): Promise<void> {
+    this.#victims.add(child);
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
   }
 
   async stop(): Promise<void> {
