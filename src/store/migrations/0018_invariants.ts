@@ -117,7 +117,7 @@ async function createLedgerCheck(db: Kysely<unknown>): Promise<void> {
       v_newest bigint := coalesce((select max(id) from movements), 0);
       v_accounts uuid[];
     begin
-      v_newest := least(v_newest, v_seen + 200000);
+      v_newest := least(v_newest, v_seen + 100000);
       select coalesce(array_agg(id), '{}') into v_accounts
       from (select id from accounts where id > v_account order by id limit 2000) next;
 
