@@ -37,6 +37,11 @@ export function startMailings(parts: MailingParts): { close: () => Promise<void>
     onData: () => hitFailpoint('mail.data'),
   });
   const { links } = openMailLinks(config);
+  const copyOptions = {
+    url: config.DATABASE_URL,
+    idleInTransactionTimeoutMs: config.LOCK_DURATION_MS,
+    onError: parts.warn('postgres copy'),
+  };
   const shared = { db, log, hitFailpoint, actor: `worker:${parts.instanceId}`, stopping: stopping.signal };
   const worker = startMailingWorker({
     db,
@@ -48,7 +53,7 @@ export function startMailings(parts: MailingParts): { close: () => Promise<void>
     ingest: {
       ...shared,
       storage: parts.storage,
-      withCopyClient: (work) => withClient({ url: config.DATABASE_URL, onError: parts.warn('postgres copy') }, work),
+      withCopyClient: (work) => withClient(copyOptions, work),
       mx: {
         mode: config.MX_CHECK,
         checker: createMxChecker(config.MX_DNS_SERVERS ? { servers: config.MX_DNS_SERVERS } : {}),

@@ -27,8 +27,9 @@ export const failpointNames = [
   // A webhook: taken and not sent; answered and not noted.
   'webhook.claimed',
   'webhook.answered',
-  // A mailing: a chunk of the file is committed; a mail is claimed and not begun; the server waits for its content;
-  // the server has answered and nothing is noted; outcomes are committed.
+  // A mailing: a part of the file is about to be written, under a row lock; it is committed; a mail is claimed and not
+  // begun; the server waits for its content; the server has answered and nothing is noted; outcomes are committed.
+  'ingest.locked',
   'ingest.written',
   'mail.claimed',
   'mail.data',

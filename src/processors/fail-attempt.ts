@@ -72,8 +72,7 @@ async function requeue(
   claimed: RecordRow,
   next: { delayMs: number; detail: unknown; countsAsAttempt: boolean },
 ): Promise<Settled> {
-  const nextAttemptAt = new Date(Date.now() + next.delayMs);
-  const record = await requeueRecord(tx, claimed, { nextAttemptAt, countsAsAttempt: next.countsAsAttempt });
+  const record = await requeueRecord(tx, claimed, next);
   if (!record) return claimLost;
   await addAudit(tx, record, { from: 'PROCESSING', actor: engine.actor, detail: next.detail });
   return { kind: 'again', delayMs: next.delayMs };

@@ -62,8 +62,7 @@ interface Walk {
 async function checkUnfinished(parts: InvariantParts, before: Walk): ReturnType<Check> {
   let { after, found = 0, foundBefore = 0 } = before;
   for (let page = 0; page < pagesPerRound; page += 1) {
-    const untouchedSince = new Date(Date.now() - untouchedMs);
-    const records = await listUnsettled(parts.db, { after, untouchedSince, limit: pageSize });
+    const records = await listUnsettled(parts.db, { after, untouchedMs, limit: pageSize });
     found += await countWithoutJob(parts, records);
     after = records.length === pageSize ? records.at(-1)?.id : undefined;
     if (after === undefined) return { violations: found, state: { foundBefore: found } };

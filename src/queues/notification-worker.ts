@@ -1,10 +1,11 @@
-import { DelayedError, type Job, Worker } from 'bullmq';
+import { type Job, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { Database } from '../store/database.ts';
 import { type EventRow, findEvent } from '../store/events.ts';
 import { removeFromOutbox } from '../store/outbox.ts';
 import type { RedisClient } from '../store/redis.ts';
+import { putOffJob } from './put-off-job.ts';
 import { notificationsQueue, takeoverOptions } from './queues.ts';
 
 /** What a group of consumers does with an event. It is called again if it fails, and not again once it succeeded. */
@@ -68,7 +69,6 @@ async function handleJob(
   } catch (error) {
     const pauseMs = Math.min(maxPauseMs, 500 * 2 ** Math.min(job.attemptsStarted, 10));
     parts.log.warn({ err: error, eventId, group: job.name, pauseMs }, 'event not consumed yet');
-    await job.moveToDelayed(Date.now() + pauseMs, token);
-    throw new DelayedError();
+    return await putOffJob(parts.connection, job, { delayMs: pauseMs, token });
   }
 }

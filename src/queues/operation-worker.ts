@@ -1,10 +1,11 @@
-import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
+import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { Metrics, RunOutcome } from '../metrics.ts';
 import type { Engine } from '../processors/engine.ts';
 import { runOperation } from '../processors/run-operation.ts';
 import type { RedisClient } from '../store/redis.ts';
+import { putOffJob } from './put-off-job.ts';
 import { jobOptions, type OperationJobData, operationsQueue, takeoverOptions } from './queues.ts';
 
 export interface WorkerParts {
@@ -45,8 +46,7 @@ async function handleJob(parts: WorkerParts, job: Job<OperationJobData>, token: 
   const durationMs = Date.now() - startedMs;
   if (result.kind === 'again') {
     parts.metrics.runs.observe(job.name, 'retried', durationMs);
-    await job.moveToDelayed(Date.now() + result.delayMs, token);
-    throw new DelayedError();
+    return await putOffJob(parts.connection, job, { delayMs: result.delayMs, token });
   }
   parts.hitFailpoint('run.before-job-end');
   if (result.kind === 'gone') return 'the record is gone';

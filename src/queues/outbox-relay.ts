@@ -11,6 +11,7 @@ import {
   removeFromOutbox,
   returnToOutbox,
 } from '../store/outbox.ts';
+import { isRedisAtFault } from '../store/redis.ts';
 import type { Queues } from './queues.ts';
 
 export interface RelayParts {
@@ -42,8 +43,9 @@ export async function relayOutbox(parts: RelayParts): Promise<number> {
     moved += delivered.length;
     parts.hitFailpoint('relay.enqueued');
     await settleDelivered(parts, delivered);
-    // What was refused has a later time of its own, so a full batch means that there is more.
-    if (rows.length < batchSize) break;
+    // What was refused has a later time of its own, so a full batch means that there is more. If all of it was refused,
+    // Redis is not well, and the next round comes soon enough.
+    if (rows.length < batchSize || delivered.length === 0) break;
   }
   return moved;
 }
@@ -69,13 +71,17 @@ async function deliverGroup(parts: RelayParts, rows: readonly OutboxRow[]): Prom
     end();
     return rows;
   } catch (error) {
-    if (!parts.isRedisReady()) {
+    if (!parts.isRedisReady() || isRedisAtFault(error)) {
       const ids = rows.map((row) => row.id);
       await returnToOutbox(parts.db, ids, redisAwayDelayMs);
       return [];
     }
-    // One bad row spoils a bulk call, so each goes alone and only the culprit stays behind.
-    if (rows.length > 1) return (await Promise.all(rows.map((row) => deliverGroup(parts, [row])))).flat();
+    // One bad row spoils a bulk call, so the group is halved until only the culprit stays behind.
+    if (rows.length > 1) {
+      const half = Math.ceil(rows.length / 2);
+      const halves = [rows.slice(0, half), rows.slice(half)];
+      return (await Promise.all(halves.map((group) => deliverGroup(parts, group)))).flat();
+    }
     for (const row of rows) {
       parts.log.error(
         { err: error, outboxId: row.id, jobId: row.job_id, attempts: row.attempts },

@@ -58,7 +58,15 @@ export class Queues {
     const queue = new Queue(name, { connection: this.#connection, prefix: this.#prefix });
     queue.on('error', this.#onError);
     this.#queues.set(name, queue);
+    queue.waitUntilReady().catch((error: Error) => this.#forget(name, queue, error));
     return queue;
+  }
+
+  /** A queue whose first question to Redis failed would give that failure as its answer for ever. The next use begins anew. */
+  #forget(name: string, queue: Queue, error: Error): void {
+    this.#onError(error);
+    if (this.#queues.get(name) === queue) this.#queues.delete(name);
+    queue.close().catch(this.#onError);
   }
 
   /** Adds jobs. One whose id BullMQ still knows is left as it is. */

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { Database } from '../store/database.ts';
-import { listUnsettled } from '../store/record-queries.ts';
-import type { RecordRow } from '../store/records.ts';
+import { listUnsettled, type UnsettledRecord } from '../store/record-queries.ts';
 import type { RedisClient } from '../store/redis.ts';
 import { jobIdOf } from '../store/scoped-key.ts';
 import { operationsQueue, type Queues } from './queues.ts';
@@ -55,14 +54,13 @@ export class Reconciler {
     return restored;
   }
 
-  async #nextPage(): Promise<RecordRow[]> {
-    const untouchedSince = new Date(Date.now() - untouchedMs);
-    const records = await listUnsettled(this.#parts.db, { after: this.#after, untouchedSince, limit: pageSize });
+  async #nextPage(): Promise<UnsettledRecord[]> {
+    const records = await listUnsettled(this.#parts.db, { after: this.#after, untouchedMs, limit: pageSize });
     this.#after = records.length === pageSize ? records.at(-1)?.id : undefined;
     return records;
   }
 
-  async #restoreMissing(records: readonly RecordRow[]): Promise<number> {
+  async #restoreMissing(records: readonly UnsettledRecord[]): Promise<number> {
     if (records.length === 0) return 0;
     const queue = this.#parts.queues.get(operationsQueue);
     const pipeline = this.#parts.redis.pipeline();
@@ -99,7 +97,7 @@ export function isAlive(reply: [error: Error | null, result: unknown] | undefine
   return timestamp !== null && finishedOn === null;
 }
 
-function toDraft(record: RecordRow) {
-  const delayMs = Math.max(0, (record.next_attempt_at?.getTime() ?? 0) - Date.now());
-  return { name: record.operation, jobId: jobIdOf(record), data: { recordId: record.id }, delayMs };
+function toDraft(record: UnsettledRecord) {
+  const data = { recordId: record.id };
+  return { name: record.operation, jobId: jobIdOf(record), data, delayMs: record.due_in_ms };
 }

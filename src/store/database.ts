@@ -19,6 +19,9 @@ export interface DatabaseOptions {
 /** How long a request may wait for a connection. Postgres away must be answered with 503 in under two seconds. */
 const connectTimeoutMs = 1_200;
 
+/** Far more than the largest statement needs on a slow disk. */
+const copyTimeoutMs = 60_000;
+
 const bigintOid = 20;
 const jsonOid = 114;
 
@@ -43,7 +46,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 /** A connection outside the pool, for what Kysely has no words for. It is closed when the work ends. */
 export async function withClient<T>(
-  options: Pick<DatabaseOptions, 'url' | 'onError'>,
+  options: Pick<DatabaseOptions, 'url' | 'onError' | 'idleInTransactionTimeoutMs'>,
   work: (client: pg.ClientBase) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({
@@ -51,6 +54,10 @@ export async function withClient<T>(
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: 'semel-copy',
     keepAlive: true,
+    // Who takes over from a process that was paused needs the rows that it has locked; see openDatabase.
+    idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs,
+    // A COPY whose other side has gone silent is not idle. A chunk takes well under a second.
+    statement_timeout: copyTimeoutMs,
   });
   client.on('error', options.onError);
   await client.connect();

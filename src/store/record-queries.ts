@@ -44,13 +44,20 @@ export async function listRecords(
   return await query.orderBy('id', 'desc').limit(page.limit).execute();
 }
 
-/** Unsettled records that nobody touched since `untouchedSince`, by id, for the reconciler's walk. */
+/** A record with the time until its next attempt, by the clock of the database. */
+export type UnsettledRecord = RecordRow & { due_in_ms: number };
+
+/** Unsettled records that nobody touched for so long, by id, for the reconciler's walk. Only one clock is asked. */
 export async function listUnsettled(
   db: Database,
-  page: { after: string | undefined; untouchedSince: Date; limit: number },
-): Promise<RecordRow[]> {
-  let query = db.selectFrom('records').selectAll().where('settled_at', 'is', null);
-  query = query.where('updated_at', '<', page.untouchedSince);
+  page: { after: string | undefined; untouchedMs: number; limit: number },
+): Promise<UnsettledRecord[]> {
+  let query = db
+    .selectFrom('records')
+    .selectAll()
+    .select(sql<number>`coalesce(ms_until(next_attempt_at), 0)`.as('due_in_ms'))
+    .where('settled_at', 'is', null)
+    .where('updated_at', '<', sql<Date>`now() - make_interval(secs => ${page.untouchedMs / 1000})`);
   if (page.after) query = query.where('id', '>', page.after);
   return await query.orderBy('id').limit(page.limit).execute();
 }

@@ -140,7 +140,7 @@ export async function finishRecords(
 export async function requeueRecord(
   tx: DatabaseTransaction,
   claim: { id: string; epoch: number },
-  next: { nextAttemptAt: Date; countsAsAttempt: boolean },
+  next: { delayMs: number; countsAsAttempt: boolean },
 ): Promise<RecordRow | undefined> {
   return await tx
     .updateTable('records')
@@ -148,7 +148,7 @@ export async function requeueRecord(
       status: 'QUEUED',
       transitions: eb('transitions', '+', 1),
       attempts: eb('attempts', '-', next.countsAsAttempt ? 0 : 1),
-      next_attempt_at: next.nextAttemptAt,
+      next_attempt_at: sql<Date>`now() + make_interval(secs => ${next.delayMs / 1000})`,
       updated_at: sql<Date>`now()`,
     }))
     .where('id', '=', claim.id)

@@ -62,6 +62,15 @@ function connect(settings: RedisSettings, behaviour: ConnectionBehaviour): Redis
   return new Redis(settings.REDIS_URL ?? '', { ...options, enableOfflineQueue, retryStrategy });
 }
 
+/** What a Redis says that is full, loading, read-only, busy or being replaced, and what we say when it says nothing. */
+const faultOfRedis =
+  /^(OOM|LOADING|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|UNBLOCKED)\b|max number of clients|timed out|Connection is closed|isn't writeable|ECONN|EPIPE|ETIMEDOUT|max retries/i;
+
+/** Whether a call failed because of the state that Redis is in, so that what was asked for is not to blame. */
+export function isRedisAtFault(error: unknown): boolean {
+  return error instanceof Error && faultOfRedis.test(error.message);
+}
+
 /** All keys of an installation share one hash tag, so that every script finds its keys on one node of a cluster. */
 export function hashTagOf(prefix: string): string {
   return `{${prefix}}`;

@@ -98,8 +98,8 @@ it('many relays at once bring each row once', async () => {
 
 it('a relay that dies after enqueueing leaves rows that come back, and BullMQ knows them already', async () => {
   await addRows('dies', ids(10));
-  const die = () => {
-    throw new Error('killed');
+  const die = (name: string) => {
+    if (name === 'relay.enqueued') throw new Error('killed');
   };
   await expect(relay({ hitFailpoint: die })).rejects.toThrow('killed');
   expect(await stores.db.selectFrom('outbox').selectAll().execute()).toHaveLength(10);
@@ -130,6 +130,29 @@ it('a transaction that commits late is not skipped', async () => {
   });
   expect(await relay()).toBe(1);
   expect(await countJobs('late')).toBe(2);
+});
+
+it.each([
+  'Command timed out',
+  "OOM command not allowed when used memory > 'maxmemory'.",
+  'LOADING Redis is loading the dataset in memory',
+])('a Redis that says "%s" however often sets no row aside', async (message) => {
+  await addRows('unwell', ids(3));
+  class UnwellQueues extends Queues {
+    override add(): Promise<void> {
+      return Promise.reject(new Error(message));
+    }
+  }
+  const unwell = new UnwellQueues(redis, '{unwell}', () => undefined);
+  for (let attempt = 1; attempt <= 10; attempt += 1) {
+    await stores.db
+      .updateTable('outbox')
+      .set({ next_attempt_at: new Date(0) })
+      .execute();
+    expect(await relay({ queues: unwell })).toBe(0);
+  }
+  const rows = await stores.db.selectFrom('outbox').select(['attempts', 'quarantined_at']).execute();
+  expect(rows).toEqual(ids(3).map(() => ({ attempts: 0, quarantined_at: null })));
 });
 
 it('while Redis is away no row loses an attempt', async () => {

@@ -32,7 +32,7 @@ export async function failAttempt(db: Database, id: string, actor: string, detai
   const [claim] = await db.transaction().execute((tx) => claimRecords(tx, [id], actor));
   if (!claim) return;
   await db.transaction().execute(async (tx) => {
-    const record = await requeueRecord(tx, claim, { nextAttemptAt: new Date(), countsAsAttempt: true });
+    const record = await requeueRecord(tx, claim, { delayMs: 0, countsAsAttempt: true });
     if (record) await addAudit(tx, record, { from: 'PROCESSING', actor, detail });
   });
 }

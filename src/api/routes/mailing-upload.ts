@@ -6,6 +6,7 @@ import { printableKey } from '../../processors/define-operation.ts';
 import { defaultTexts } from '../../processors/mailings/render-mail.ts';
 import { type CreatedMailing, createMailing, uploadOperation } from '../../queues/mailings/create-mailing.ts';
 import { isDatabaseUnavailable } from '../../store/database.ts';
+import { isStorageFull } from '../../store/files/file-storage.ts';
 import type { ApiContext, ApiEnv, ApiParts } from '../api-env.ts';
 import { readIdempotencyKey } from '../idempotency-key.ts';
 import type { uploadedMailingSchema } from '../mailing-view.ts';
@@ -58,7 +59,9 @@ async function storeAndCreate(
   const texts = { subject, text, html: fields.html ?? null };
   const check = new ContentCheck({ maxBytes, texts, sender });
   const fileName = `mailings/${randomUUID()}.csv`;
-  await storage.write(fileName, check.pass(content));
+  await storage.write(fileName, check.pass(content)).catch((error: unknown) => {
+    throw isStorageFull(error) ? noRoom(error) : error;
+  });
   parts.mailings.hitFailpoint('upload.stored');
   const { bytes, hash, format } = check.finish();
   const file = { fileName, fileBytes: bytes, contentHash: hash, format };
@@ -73,6 +76,12 @@ async function storeAndCreate(
     if (!isDatabaseUnavailable(error)) await removeFile(parts, fileName);
     throw error;
   }
+}
+
+/** Nothing was kept, and the same upload may succeed once somebody has made room. */
+function noRoom(cause: unknown): AppError {
+  const detail = 'There is no room for the file at the moment. Send it again later.';
+  return new AppError('UNAVAILABLE', detail, { extra: { effect: 'not_applied' }, cause });
 }
 
 /** A file that stays costs room and nothing else, so it is no reason to fail. */

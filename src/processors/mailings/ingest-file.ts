@@ -81,7 +81,8 @@ async function copyRows(
       const chunk = toChunk(mailing.id, rows, { linesBefore: lines, maySee });
       if (!(await writing)) return 'left';
       lines = chunk.linesAfter;
-      writing = writeChunk(client, claim, chunk).then((isWritten) => {
+      const onLocked = () => parts.hitFailpoint('ingest.locked');
+      writing = writeChunk(client, claim, chunk, onLocked).then((isWritten) => {
         parts.hitFailpoint('ingest.written');
         return isWritten;
       });

@@ -1,4 +1,4 @@
-import { DelayedError, type Job, Worker } from 'bullmq';
+import { type Job, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import { type IngestParts, ingestFile } from '../../processors/mailings/ingest-file.ts';
 import { type SendingParts, sendBatch } from '../../processors/mailings/send-batch.ts';
@@ -8,6 +8,7 @@ import { mailingsQueue } from '../../store/mailings/mailing-actions.ts';
 import type { BatchJob } from '../../store/mailings/mailing-batches.ts';
 import { removeFromOutbox } from '../../store/outbox.ts';
 import type { RedisClient } from '../../store/redis.ts';
+import { putOffJob } from '../put-off-job.ts';
 import { type JobDraft, jobOptions, takeoverOptions } from '../queues.ts';
 
 export interface MailingWorkerParts {
@@ -59,8 +60,7 @@ async function handleJob(
     return { kind: 'later', delayMs } as const;
   });
   if (result.kind === 'later') {
-    await job.moveToDelayed(Date.now() + result.delayMs, token);
-    throw new DelayedError();
+    return await putOffJob(parts.connection, job, { delayMs: result.delayMs, token });
   }
   return result.kind;
 }

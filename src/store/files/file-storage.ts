@@ -29,6 +29,15 @@ export interface FileStorage {
   close(): void;
 }
 
+/** The disk, a quota or the largest file that is allowed; the last two are what S3 servers call it. */
+const fullCodes = ['ENOSPC', 'EDQUOT', 'EFBIG', 'QuotaExceeded', 'XMinioStorageFull'];
+
+/** Whether a write failed because there is no room. */
+export function isStorageFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return fullCodes.includes('code' in error ? String(error.code) : error.name);
+}
+
 export interface FileStorageSettings {
   STORAGE_URL: string | undefined;
   SEMEL_DATA_DIR: string;

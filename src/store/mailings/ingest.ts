@@ -74,7 +74,12 @@ export async function prepareForCopy(client: CopyClient): Promise<void> {
 }
 
 /** Writes a chunk and how far the file is read, in one transaction. False if the mailing was halted or taken over. */
-export async function writeChunk(client: CopyClient, claim: IngestClaim, chunk: IngestChunk): Promise<boolean> {
+export async function writeChunk(
+  client: CopyClient,
+  claim: IngestClaim,
+  chunk: IngestChunk,
+  onLocked: () => void = () => undefined,
+): Promise<boolean> {
   await client.query('begin');
   try {
     const { rows } = await client.query(
@@ -82,6 +87,7 @@ export async function writeChunk(client: CopyClient, claim: IngestClaim, chunk: 
       [claim.mailingId, claim.epoch, chunk.linesBefore],
     );
     const isMine = rows.length === 1;
+    onLocked();
     if (isMine) await writeRows(client, claim, chunk, Number(rows[0].batches));
     await client.query(isMine ? 'commit' : 'rollback');
     return isMine;
