@@ -7,7 +7,7 @@ import { type ApiEnv, type ApiParts, type Caller, headerOf } from './api-env.ts'
 
 /** A revoked key is refused everywhere after this time at the latest, and usually at once. */
 const rememberedMs = 10_000;
-const subClientPattern = /^[A-Za-z0-9._-]{1,64}$/;
+export const subClientPattern = /^[A-Za-z0-9._-]{1,64}$/;
 const bearer = /^Bearer +([\x21-\x7e]{1,256})$/i;
 
 /** Lets in who has a key, the scope to operate, and requests left in this minute. */

@@ -54,7 +54,7 @@ export function createDocument(registry: Registry): OpenApiDocument {
       schemas: schemas.components,
       responses,
       parameters: Object.fromEntries(
-        Object.entries(requestHeaders).map(([name, header]) => [name, { name, in: 'header', ...header }]),
+        (Object.keys(requestHeaders) as RequestHeader[]).map((name) => [name, parameterOf(name)]),
       ),
       headers: responseHeaders,
       securitySchemes: {
@@ -146,11 +146,17 @@ function withExamples(
 function writeHeaders(docs: RouteDocs, access: string): JsonSchema[] {
   const shared: RequestHeader[] = access === 'public' ? ['X-Request-Id'] : ['X-Client-ID', 'X-Request-Id'];
   const names: RequestHeader[] = docs.takesPrefer ? ['Prefer', ...shared] : shared;
-  const refs = names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  return docs.key
-    ? [{ ...keyParameter(docs.key), ...withExamples(docs, 'headers', 'Idempotency-Key') }, ...refs]
-    : refs;
+  const written = names.map((name) => {
+    // One with examples of this route cannot be the one that all routes share.
+    const examples = withExamples(docs, 'headers', name);
+    const isShared = Object.keys(examples).length === 0;
+    return isShared ? { $ref: `#/components/parameters/${name}` } : { ...parameterOf(name), ...examples };
+  });
+  if (!docs.key) return written;
+  return [{ ...keyParameter(docs.key), ...withExamples(docs, 'headers', 'Idempotency-Key') }, ...written];
 }
+
+const parameterOf = (name: RequestHeader): JsonSchema => ({ name, in: 'header', ...requestHeaders[name] });
 
 function writeBody(docs: RouteDocs, schemas: SchemaWriter): JsonSchema | undefined {
   const content: Record<string, JsonSchema> = {};

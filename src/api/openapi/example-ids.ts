@@ -6,6 +6,7 @@ export const exampleIds = {
   adasAccount: '01a1edc8-25e9-7125-a009-727aa785e463',
   gracesAccount: '01a1edc8-3f10-7c41-8e52-0b5f2d6a9c17',
   transfer: '01a1edc9-0a44-7b90-9d1f-6c3e8a5b2f48',
+  laterTransfer: '01a1edc9-2b67-7d05-8a3c-f40d9e1b6c52',
   customer: '01a1edc9-51c7-7e03-b6a4-93d07f1c8e25',
   proposal: '01a1edc9-7d32-7a5f-8c19-2e4b6f80a3d1',
   otherProposal: '01a1edc9-8b06-74d8-a73e-d15c9b0f6e42',

@@ -1,4 +1,6 @@
 import { printableKey } from '../../processors/define-operation.ts';
+import { subClientPattern } from '../authenticate.ts';
+import { saneId } from '../request-id.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 interface HeaderDocs {
@@ -14,7 +16,7 @@ const httpDate: JsonSchema = { type: 'string', examples: ['Thu, 19 Nov 2026 08:3
 export const responseHeaders = {
   'X-Request-Id': {
     description: 'The id of this request in the log: yours, if it was sane, or a new one.',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
+    schema: { type: 'string', pattern: saneId.source },
     required: true,
   },
   'Operation-Id': { description: 'The operation behind the answer.', schema: { type: 'string', format: 'uuid' } },
@@ -54,7 +56,7 @@ export function refsToHeaders(names: readonly ResponseHeader[]): Record<string, 
 export const requestHeaders = {
   'X-Client-ID': {
     description: 'A sub-client. Keys and operations are its own; resources are shared within the client.',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
+    schema: { type: 'string', pattern: subClientPattern.source },
   },
   'X-Request-Id': {
     description: 'An id of yours for this request. It is given back if it is sane.',

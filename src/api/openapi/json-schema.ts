@@ -11,6 +11,8 @@ const tellingFormats = ['date-time', 'uuid'];
  */
 export class SchemaWriter {
   readonly components: Record<string, JsonSchema> = {};
+  /** Many routes speak of the same things. */
+  readonly #known = { input: new Map<z.ZodType, JsonSchema>(), output: new Map<z.ZodType, JsonSchema>() };
 
   /** What a client may send. */
   request(schema: z.ZodType): JsonSchema {
@@ -23,6 +25,8 @@ export class SchemaWriter {
   }
 
   #convert(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+    const known = this.#known[io].get(schema);
+    if (known) return known;
     const {
       $schema: _,
       $defs,
@@ -34,7 +38,9 @@ export class SchemaWriter {
     for (const [id, component] of Object.entries(($defs ?? {}) as Record<string, JsonSchema>)) {
       this.components[id] = pointToComponents(component) as JsonSchema;
     }
-    return pointToComponents(converted) as JsonSchema;
+    const pointing = pointToComponents(converted) as JsonSchema;
+    this.#known[io].set(schema, pointing);
+    return pointing;
   }
 }
 

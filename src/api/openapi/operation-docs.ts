@@ -68,7 +68,9 @@ export function describeByName(registry: Registry, groups: readonly RouteGroup[]
 
 function toExamplesByName(resource: RouteDocs & { fields?: FromPath }): Record<string, ExampleDocs> {
   const fields = Object.entries(resource.fields ?? {});
-  const named = Object.entries(resource.examples).map(([name, { path, body, ...example }]) => {
+  // What was accepted there is done by now, and would be answered otherwise.
+  const done = Object.entries(resource.examples).filter(([, { answer }]) => answer.status !== 202);
+  const named = done.map(([name, { path, body, ...example }]) => {
     const fromPath = Object.fromEntries(fields.map(([field, part]) => [field, path?.[part]]));
     return [name, { ...example, body: { ...fromPath, ...(body as object) } }];
   });

@@ -13,8 +13,9 @@ interface Text {
 /** What there is, for programs and for people. Open to all: it is the same for everybody. */
 export function documentationRoutes({ registry }: Pick<ApiParts, 'registry'>): Hono<ApiEnv> {
   // Made when they are first asked for: most processes never are, and making them costs some milliseconds.
-  const documentText = once(() => toText(JSON.stringify(createDocument(registry))));
-  const pageText = once(() => toText(renderDocs(createDocument(registry))));
+  const document = once(() => createDocument(registry));
+  const documentText = once(() => toText(JSON.stringify(document())));
+  const pageText = once(() => toText(renderDocs(document())));
 
   return new Hono<ApiEnv>()
     .get('/openapi.json', async (c) => respond(c, await documentText(), { 'content-type': 'application/json' }))

@@ -21,6 +21,19 @@ const transfer = {
   createdAt: '2026-11-18T08:32:04.118Z',
 };
 
+const accepted = {
+  id: exampleIds.laterTransfer,
+  operation: 'transfer.create',
+  key: 'rent-2026-12',
+  status: 'QUEUED',
+  attempts: 0,
+  replays: 0,
+  createdAt: '2026-11-18T08:32:10.390Z',
+  updatedAt: '2026-11-18T08:32:10.390Z',
+  expiresAt: null,
+  effect: 'not_applied',
+};
+
 export const transferDocs: RouteGroup = {
   tag: 'Transfers',
   description: 'Money from one account to another, once.',
@@ -33,6 +46,11 @@ export const transferDocs: RouteGroup = {
           headers: { 'idempotency-key': 'rent-2026-11' },
           body: request,
           answer: { status: 201, body: transfer },
+        },
+        later: {
+          headers: { 'idempotency-key': 'rent-2026-12', prefer: 'respond-async' },
+          body: { ...request, description: 'Rent for December' },
+          answer: { status: 202, body: accepted },
         },
       },
     }),
