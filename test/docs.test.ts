@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { appendFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AnyOperation } from '../src/processors/define-operation.ts';
 import { operations } from '../src/processors/registry.ts';
+import { writeReadmeExample } from './support/readme-example.ts';
 import { startTestService, type TestService } from './support/service.ts';
 import { listProject, readText, root } from './support/sources.ts';
 
@@ -59,7 +58,7 @@ describe('the operation that the README adds', () => {
     // Below node_modules, so that packages are found from there, and nobody else finds it.
     await mkdir(join(root, 'node_modules', '.cache'), { recursive: true });
     folder = await mkdtemp(join(root, 'node_modules', '.cache', 'readme-'));
-    const example = await writeExample(folder);
+    const example = await writeReadmeExample(folder);
     service = await startTestService({ operations: [...operations, example], environment: { WAIT_SECONDS: '30' } });
   });
 
@@ -97,21 +96,3 @@ describe('the operation that the README adds', () => {
     expect(answer).toMatchObject({ status: 422, body: { code: 'ACCOUNT_NOT_FOUND', effect: 'not_applied' } });
   });
 });
-
-/** Copies src and adds the README's blocks where their first lines say. Returns the operation. */
-async function writeExample(folder: string): Promise<AnyOperation> {
-  await cp(join(root, 'src'), join(folder, 'src'), { recursive: true });
-  const blocks = [...readText('README.md').matchAll(/```ts\n\/\/ (src\/\S+?\.ts)(, at the end)?\n(.*?)```/gs)];
-  expect(blocks).toHaveLength(2);
-  let operationFile = '';
-  for (const [, path = '', atTheEnd, block = ''] of blocks) {
-    const file = join(folder, path);
-    expect(existsSync(file)).toBe(atTheEnd !== undefined);
-    await appendFile(file, block);
-    if ((await readFile(file, 'utf8')).includes('defineOperation(')) operationFile = file;
-  }
-  const exported: Record<string, AnyOperation> = await import(pathToFileURL(operationFile).href);
-  const [operation] = Object.values(exported);
-  if (!operation) throw new Error('the example exports no operation');
-  return operation;
-}
