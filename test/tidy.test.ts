@@ -66,6 +66,13 @@ describe('imports', () => {
     expect(importersOf('src/main.ts')).toEqual([]);
   });
 
+  it('the SDK of S3 is loaded by whoever uses S3, because it makes every start slower', () => {
+    const users = listProject('src').filter((path) => importsOf(path).some((each) => each.startsWith('@aws-sdk/')));
+    expect(users).toEqual(['src/store/files/s3-file-storage.ts']);
+    const statically = /^(?:import|export) (?!type).*from '.*\/s3-file-storage\.ts'/m;
+    expect(listProject('src').filter((path) => statically.test(readText(path)))).toEqual([]);
+  });
+
   it('lead to files that exist, and never from src to scripts or test', () => {
     expect(imports.filter(({ target }) => /^(scripts|test)\//.test(target))).toEqual([]);
     expect(internal.filter(({ target }) => !project.includes(target))).toEqual([]);

@@ -3,10 +3,10 @@ import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testApiKey } from '../support/api.ts';
+import { Api, testApiKey } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { csvOf, uploadCsv } from '../support/mailings.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { csvOf, mailingWith, uploadCsv } from '../support/mailings.ts';
+import { startServiceOn, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 
@@ -60,6 +60,26 @@ describe('an upload is known by its name and its content', () => {
     expect(new Set(answers.map((answer) => answer.body.mailingId)).size).toBe(1);
     expect(await countMailings()).toBe(mailings + 1);
     expect(await filesIn('mailings')).toHaveLength(files + 1);
+  });
+
+  it('thirty at once over two API processes are one mailing, one file and one mail', async () => {
+    const second = await startServiceOn(service, { role: 'api' });
+    const apis = [service.api, new Api(second.url ?? '')];
+    const files = (await filesIn('mailings')).length;
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) =>
+        // Half of them under another name: those are known by their content.
+        uploadCsv(apis[index % 2] ?? service.api, 'email\nrace@example.com\n', {
+          filename: `race-${index % 4 > 1}.csv`,
+        }),
+      ),
+    );
+    expect(answers.map((answer) => answer.status).toSorted()).toEqual([...Array(29).fill(200), 202]);
+    const ids = [...new Set(answers.map((answer) => answer.body.mailingId))];
+    expect(ids).toHaveLength(1);
+    expect(await filesIn('mailings')).toHaveLength(files + 1);
+    expect((await mailingWith(service.api, ids[0], 'COMPLETED')).totals).toMatchObject({ entries: 1, sent: 1 });
+    await second.close();
   });
 });
 

@@ -1,7 +1,10 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureApiKey } from '../../src/store/api-keys.ts';
 import { type CountingSink, startCountingSink } from '../support/counting-sink.ts';
+import { eventually } from '../support/eventually.ts';
 import { csvOf, entriesOf, mailingWith, newMailing, uploadCsv } from '../support/mailings.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -10,7 +13,8 @@ let service: TestService;
 
 beforeAll(async () => {
   sink = await startCountingSink();
-  service = await startTestService({ environment: { MAIL_URL: `${sink.url}?ignoreTLS=true` } });
+  const environment = { MAIL_URL: `${sink.url}?ignoreTLS=true`, WEBHOOK_ALLOW_PRIVATE: 'true' };
+  service = await startTestService({ environment });
 });
 
 afterAll(async () => {
@@ -33,6 +37,14 @@ describe('progress', () => {
     expect(sent).toEqual(sent.toSorted((a, b) => a - b));
   });
 
+  it('somebody who reads slowly holds up nothing, and still gets the end', async () => {
+    const id = await newMailing(service.api, csvOf(200, 20_000), { fields: { ratePerSecond: '200' } });
+    const answer = await fetch(`${service.api.url}/v1/mailings/${id}/events`, { headers: authorization });
+    await mailingWith(service.api, id, 'COMPLETED');
+    const events = (await answer.text()).split('\n\n').filter((event) => event.startsWith('event: progress'));
+    expect(JSON.parse(events.at(-1)?.split('\ndata: ')[1] ?? '')).toMatchObject({ status: 'COMPLETED' });
+  });
+
   it('a stream that is open does not hold up the end of the service', async () => {
     const own = await startTestService({ environment: { SHUTDOWN_TIMEOUT_MS: '20000' } });
     const id = await newMailing(own.api, csvOf(50), { fields: { ratePerSecond: '1' } });
@@ -41,6 +53,28 @@ describe('progress', () => {
     await own.close();
     expect(await reading).toContain('event: progress');
   });
+});
+
+it('the end is told to a webhook', async () => {
+  const told: unknown[] = [];
+  const receiver = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    told.push(JSON.parse(Buffer.concat(chunks).toString()));
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+  expect((await service.api.post('/v1/webhooks', { url, events: ['mailing.completed'] })).status).toBe(201);
+  const id = await newMailing(service.api, csvOf(2, 30_000), { filename: 'told.csv' });
+  const totals = { lines: 2, entries: 2, sent: 2, pending: 0, failed: 0, unknown: 0, invalid: 0, duplicates: 0 };
+  await eventually(() =>
+    expect(told).toMatchObject([
+      { type: 'mailing.completed', data: { id, filename: 'told.csv', status: 'COMPLETED', totals } },
+    ]),
+  );
+  receiver.closeAllConnections();
+  receiver.close();
 });
 
 describe('the entries', () => {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureApiKey } from '../../src/store/api-keys.ts';
 import { type SmtpSink, startSmtpSink } from '../store/mail/smtp-sink.ts';
-import { mailingWith, newMailing } from '../support/mailings.ts';
+import { eventually } from '../support/eventually.ts';
+import { mailingWith, newMailing, uploadCsv } from '../support/mailings.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 let sink: SmtpSink;
@@ -105,6 +107,22 @@ describe('the suppression list', () => {
     const path = `/v1/suppressions/${encodeURIComponent('bob@bücher.example')}`;
     expect((await service.api.send('DELETE', path)).status).toBe(204);
     expect((await service.api.send('DELETE', path)).status).toBe(404);
+  });
+
+  it('is the client’s own: what another client suppresses is mailed all the same', async () => {
+    const other = { apiKey: 'key-of-another-client' };
+    await ensureApiKey(service.db, other.apiKey, { client: 'other', scopes: ['operate'] });
+    expect((await service.api.post('/v1/suppressions', { email: 'shared@example.com' }, other)).status).toBe(200);
+    expect((await service.api.get('/v1/suppressions', other)).body.items).toHaveLength(1);
+    const path = '/v1/suppressions/shared@example.com';
+    expect((await service.api.send('DELETE', path)).status).toBe(404);
+    const mine = await newMailing(service.api, 'email\nshared@example.com\n');
+    expect((await mailingWith(service.api, mine, 'COMPLETED')).totals).toMatchObject({ sent: 1, suppressed: 0 });
+    const theirs = await uploadCsv(service.api, 'email\nshared@example.com\n', other);
+    await eventually(async () => {
+      const { body } = await service.api.get(`/v1/mailings/${theirs.body.mailingId}`, other);
+      expect(body).toMatchObject({ status: 'COMPLETED', totals: { sent: 0, suppressed: 1 } });
+    });
   });
 
   it('is listed page by page, each address once', async () => {

@@ -29,6 +29,7 @@ const send = async (csv: string, fields?: Record<string, string>) => {
   const id = await newMailing(service.api, csv, fields ? { fields } : {});
   return { id, mailing: await mailingWith(service.api, id, 'COMPLETED') };
 };
+const arrivedOf = (id: string) => [...sink.taken.keys()].filter((messageId) => messageId.startsWith(`<${id}.`)).length;
 const deadLettersOf = async (id: string) =>
   await service.db.selectFrom('dead_letters').selectAll().where('record_id', '=', id).orderBy('line').execute();
 
@@ -114,6 +115,7 @@ describe('a person steers', () => {
       expect((await service.api.get(`/v1/mailings/${id}`)).body.totals.sent).toBeGreaterThan(20);
     });
     expect((await service.api.post(`/v1/mailings/${id}/pause`, {})).body.status).toBe('PAUSED');
+    const arrivedBefore = arrivedOf(id);
     // What was in hand ends; then every batch is let go, and nobody holds anything any more.
     const halted = await eventually(async () => {
       const { rows } = await sql<{ busy: number; sent: number }>`
@@ -124,6 +126,8 @@ describe('a person steers', () => {
     });
     expect((await service.api.get(`/v1/mailings/${id}`)).body.totals).toMatchObject({ sent: halted });
     expect(halted).toBeLessThan(600);
+    // Only what was in hand still went out: four connections, and as many that waited for one.
+    expect(arrivedOf(id) - arrivedBefore).toBeLessThanOrEqual(8);
     expect((await service.api.post(`/v1/mailings/${id}/resume`, {})).body.status).toBe('SENDING');
     await mailingWith(service.api, id, 'COMPLETED');
     expect(await judgeMailing(service.db, id, sink)).toMatchObject({ sent: 600 });
@@ -143,12 +147,20 @@ describe('a person steers', () => {
     const id = await newMailing(service.api, csvOf(500, 2_000), { fields: { ratePerSecond: '50' } });
     await mailingWith(service.api, id, 'SENDING');
     expect((await service.api.post(`/v1/mailings/${id}/cancel`, {})).body.status).toBe('CANCELLED');
+    const arrivedBefore = arrivedOf(id);
     for (const action of ['resume', 'pause', 'retry-failed']) {
       expect(await service.api.post(`/v1/mailings/${id}/${action}`, {})).toMatchObject({
         status: 409,
         body: { code: 'INVALID_STATE', currentStatus: 'CANCELLED' },
       });
     }
+    await eventually(async () => {
+      const { rows } = await sql<{ busy: number }>`
+        select sum(sending + is_queued::integer)::integer as busy
+        from mailing_batches where mailing_id = ${id}::uuid`.execute(service.db);
+      expect(rows[0]?.busy).toBe(0);
+    });
+    expect(arrivedOf(id) - arrivedBefore).toBeLessThanOrEqual(8);
     const { totals } = (await service.api.get(`/v1/mailings/${id}`)).body;
     expect(totals.pending).toBeGreaterThan(0);
   });
