@@ -11,6 +11,7 @@ const programs = {
   test: 'scripts/test.ts',
   bench: 'scripts/bench/main.ts',
   demo: 'scripts/demo.ts',
+  bulk: 'scripts/bulk-enqueue.ts',
   'audit:verify': 'scripts/audit-verify.ts',
 };
 

@@ -6,12 +6,16 @@ import { splitCells } from './split-cells.ts';
 /** How much of an upload is looked at before it is answered: more than any header needs, and quickly read. */
 export const headBytes = 65_536;
 
-/** How to read a file; stored with its mailing, so it is plain JSON. */
-export interface CsvFormat {
+/** How to read a file. */
+export interface TableFormat {
   encoding: 'utf-8' | 'utf-16le' | 'utf-16be';
   delimiter: ',' | ';' | '\t';
   /** Trimmed. A column without a name is no field. */
   columns: string[];
+}
+
+/** The same of a mailing's file; stored with it, so it is plain JSON. */
+export interface CsvFormat extends TableFormat {
   emailColumn: number;
 }
 
@@ -25,21 +29,30 @@ interface Reading {
   delimiter: CsvFormat['delimiter'];
   header: RawRow;
   columns: string[];
-  emailColumn: number;
   /** A row after the header, or a fault after it. */
   hasRow: boolean;
   fault: CsvError | undefined;
 }
 
-/** Finds out how to read a file from its first bytes, or throws CsvError. `isWhole`: there are no more bytes. */
+/** Finds out how to read a file of addresses from its first bytes, or throws CsvError. `isWhole`: there are no more. */
 export function inspectHead(head: Uint8Array, isWhole: boolean): CsvFormat {
+  const format = inspectTable(head, isWhole, 'email');
+  return { ...format, emailColumn: indexOfColumn(format.columns, 'email') };
+}
+
+/** The same for any file, with a column that it needs or without. */
+export function inspectTable(head: Uint8Array, isWhole: boolean, neededColumn?: string): TableFormat {
   const encoding = detectEncoding(head);
   const text = decodeHead(head, encoding, isWhole);
-  const { delimiter, header, columns, emailColumn, hasRow, fault } = chooseReading(text, isWhole);
+  const { delimiter, header, columns, hasRow, fault } = chooseReading(text, isWhole, neededColumn);
   refuseSameNames(columns, header.line);
   if (fault !== undefined) throw fault;
   if (isWhole && !hasRow) throw new CsvError('CSV_EMPTY', 'The file has a header and no row.');
-  return { encoding, delimiter, columns, emailColumn };
+  return { encoding, delimiter, columns };
+}
+
+function indexOfColumn(columns: readonly string[], name: string): number {
+  return columns.findIndex((column) => column.toLowerCase() === name);
 }
 
 function detectEncoding(head: Uint8Array): CsvFormat['encoding'] {
@@ -73,13 +86,13 @@ function decodeHead(head: Uint8Array, encoding: CsvFormat['encoding'], isWhole: 
   throw undecodableAt(scanner.line, encoding);
 }
 
-/** The delimiter under which there is a column `email`; of several, the one that makes most columns. */
-function chooseReading(text: string, isWhole: boolean): Reading {
+/** The delimiter under which there is the column that is needed; of several, the one that makes most columns. */
+function chooseReading(text: string, isWhole: boolean, neededColumn: string | undefined): Reading {
   const firstLine = /\S[^\r\n]*/.exec(text)?.[0] ?? '';
   let best: Reading | undefined;
   let refusal: { error: CsvError; cells: number } | undefined;
   for (const delimiter of delimiters) {
-    const reading = readWith(delimiter, text, isWhole);
+    const reading = readWith(delimiter, text, isWhole, neededColumn);
     const cells = firstLine.split(delimiter).length;
     if (reading instanceof CsvError) {
       if (refusal === undefined || cells > refusal.cells) refusal = { error: reading, cells };
@@ -89,7 +102,12 @@ function chooseReading(text: string, isWhole: boolean): Reading {
   throw refusal?.error ?? new Error('no delimiter was tried');
 }
 
-function readWith(delimiter: CsvFormat['delimiter'], text: string, isWhole: boolean): Reading | CsvError {
+function readWith(
+  delimiter: CsvFormat['delimiter'],
+  text: string,
+  isWhole: boolean,
+  neededColumn: string | undefined,
+): Reading | CsvError {
   const scanner = new RowScanner(delimiter);
   const rows = scanner.scan(text);
   if (isWhole) rows.push(...scanner.end());
@@ -100,13 +118,13 @@ function readWith(delimiter: CsvFormat['delimiter'], text: string, isWhole: bool
   if (columns === undefined) {
     return new CsvError('CSV_INVALID', 'the header has a quote in the wrong place.', header.line);
   }
-  const emailColumn = columns.findIndex((name) => name.toLowerCase() === 'email');
-  if (emailColumn === -1) {
+  if (neededColumn !== undefined && indexOfColumn(columns, neededColumn) === -1) {
     const list = columns.filter((name) => name !== '').join(', ');
     const shown = list.length > maxListLength ? `${list.slice(0, maxListLength).toWellFormed()}…` : list;
-    return new CsvError('CSV_INVALID', `the header has no column "email"; its columns are: ${shown}.`, header.line);
+    const sentence = `the header has no column "${neededColumn}"; its columns are: ${shown}.`;
+    return new CsvError('CSV_INVALID', sentence, header.line);
   }
-  return { delimiter, header, columns, emailColumn, hasRow: rows.length > 1, fault: scanner.fault };
+  return { delimiter, header, columns, hasRow: rows.length > 1, fault: scanner.fault };
 }
 
 function explainNoHeader(isWhole: boolean): CsvError {

@@ -1,6 +1,6 @@
 import { undecodableAt } from './csv-error.ts';
 import { CsvTextDecoder } from './csv-text-decoder.ts';
-import type { CsvFormat } from './inspect-head.ts';
+import type { TableFormat } from './inspect-head.ts';
 import { type RawRow, RowScanner } from './row-scanner.ts';
 import { splitCells } from './split-cells.ts';
 
@@ -21,7 +21,7 @@ const pieceBytes = 65_536;
  */
 export async function* readRows(
   source: AsyncIterable<Uint8Array>,
-  format: CsvFormat,
+  format: TableFormat,
   options: { skipRows?: number } = {},
 ): AsyncGenerator<CsvRow[]> {
   const decoder = new CsvTextDecoder(format.encoding);
@@ -51,7 +51,7 @@ export async function* readRows(
   if (scanner.fault) throw scanner.fault;
 }
 
-function toRows(rawRows: readonly RawRow[], format: CsvFormat, mayHaveNul: boolean): CsvRow[] {
+function toRows(rawRows: readonly RawRow[], format: TableFormat, mayHaveNul: boolean): CsvRow[] {
   const cellsOfRows = splitCells(rawRows, format.delimiter);
   return rawRows.map((raw, index) => {
     // Postgres stores no NUL, and no name or address has one.
