@@ -127,6 +127,17 @@ const placeholders = (apiKey: string): Placeholders => [
   ['/mailings/$ID', async () => `/mailings/${await uploadList(apiKey)}`],
 ];
 
+async function openShell(page: string): Promise<DocShell> {
+  const apiKey = await keyOfReader(page);
+  return await DocShell.open({
+    folder: join(folder, randomUUID()),
+    dataDir: service.environment.SEMEL_DATA_DIR ?? '',
+    environment: { SEMEL_API_KEY: apiKey },
+    placeholders: placeholders(apiKey),
+    settle,
+  });
+}
+
 it('every block says what it is', () => {
   const known = ['', 'sh', 'ts', 'json', 'yaml'];
   expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);
@@ -135,20 +146,29 @@ it('every block says what it is', () => {
 
 describe.each(pagesWithCommands)('the commands of %s', (page) => {
   it('do what the page says, in order', async () => {
-    const apiKey = await keyOfReader(page);
-    const shell = await DocShell.open({
-      folder: join(folder, randomUUID()),
-      dataDir: service.environment.SEMEL_DATA_DIR ?? '',
-      environment: { SEMEL_API_KEY: apiKey },
-      placeholders: placeholders(apiKey),
-      settle,
-    });
+    const shell = await openShell(page);
     const faults: string[] = [];
     for (const block of ofLanguage('sh').filter((each) => each.page === page)) {
       faults.push(...(await shell.run(block)).faults);
     }
     expect(faults.join('\n\n')).toBe('');
   });
+});
+
+it.each([
+  ['exit code 1', 'false'],
+  ['exit code 127', 'some-program-that-is-not-there'],
+  ['a curl was answered with 404', 'curl -s localhost:3000/nowhere'],
+  ['a curl was answered with 401', 'curl -s localhost:3000/v1/accounts'],
+  ['nothing checks "docker run semel"', 'docker run semel'],
+  ['nothing like {"id":1} came', 'echo nothing', '{"id":1}'],
+])('a page would fail with: %s', async (fault, source, shown?: string) => {
+  const shell = await openShell('nobody');
+  const block = { page: 'page.md', line: 1, language: 'sh', text: `${source}\n`, ...(shown && { shown }) };
+  const { faults } = await shell.run(block);
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toContain(fault);
+  expect(faults[0]).toMatch(/^page\.md:1: /);
 });
 
 describe('TypeScript', () => {
