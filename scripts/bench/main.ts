@@ -7,12 +7,13 @@ import { type Guardian, startGuardian } from '../embedded/start-guardian.ts';
 import { buildIfNeeded } from '../start/build-service.ts';
 import { StartError } from '../start/start-error.ts';
 import { listenForStop, whenAborted } from '../start/stop-request.ts';
+import { runCleanup } from './cleanup.ts';
 import { runIngest } from './mailings/run-ingest.ts';
 import { runSending } from './mailings/run-sending.ts';
 import { readMailUrl } from './mailings/sink-count.ts';
 import { type BenchOptions, readOptions } from './options.ts';
 import { Processes } from './processes.ts';
-import { renderEnqueue, renderIngest, renderMachine, renderRounds, renderSending } from './report.ts';
+import { renderCleanup, renderEnqueue, renderIngest, renderMachine, renderRounds, renderSending } from './report.ts';
 import { type BenchSystems, runEnqueueOnly, runNewTransfers, runReplays } from './scenarios.ts';
 import { startEcho, startNaive, startSemel } from './systems.ts';
 
@@ -66,6 +67,7 @@ async function startSystems(
     naive: await startNaive(processes, urls),
     semel: await startSemel(processes, urls, { root, dataDir, profileDir, mailUrl }),
     databaseUrl,
+    redisUrl,
     postgresPid,
     redisPid,
   };
@@ -83,6 +85,7 @@ async function runScenarios(systems: BenchSystems, options: BenchOptions): Promi
     if (name === 'replays') say(renderRounds('replays, 64 connections', await runReplays(systems, options), 0.5));
     if (name === 'ingest') say(renderIngest(await runIngest(systems, options)));
     if (name === 'sending') say(renderSending(await runSending(systems, options)));
+    if (name === 'cleanup') say(renderCleanup(await runCleanup(systems, options)));
     if (name === 'enqueue') say(renderEnqueue(await runEnqueueOnly(systems, options)));
   }
   say(

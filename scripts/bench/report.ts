@@ -1,4 +1,5 @@
 import { cpus, totalmem } from 'node:os';
+import type { CleanupResult } from './cleanup.ts';
 import type { CpuTimes } from './cpu-times.ts';
 import type { IngestResult } from './mailings/run-ingest.ts';
 import type { SendingResult } from './mailings/run-sending.ts';
@@ -73,6 +74,14 @@ function renderTable<T extends Rate>(
     `  target: at least ${target.toFixed(1)} x ${name}; reached ${ratio.toFixed(2)} x: ${ratio >= target ? 'PASS' : 'below'}`,
     ...renderCpu(baselines, columns.unit),
     ...renderCpu(semels, columns.unit),
+  ].join('\n');
+}
+
+export function renderCleanup({ records, rounds, deletedInMs }: CleanupResult): string {
+  const seconds = deletedInMs.map((ms) => (ms / 1_000).toFixed(0)).join(', ');
+  return [
+    renderTable(`new transfers, 64 connections, while ${records} expired records are deleted`, rounds, 0.9, requests),
+    `  deleted in ${seconds} s, by round; nothing else was`,
   ].join('\n');
 }
 

@@ -10,6 +10,7 @@ export interface BenchSystems extends MeasureParts {
   readonly naive: System;
   readonly semel: System;
   readonly databaseUrl: string;
+  readonly redisUrl: string;
   /** Where Semel's mails go. */
   readonly sink: BenchProcess;
   readonly processes: Processes;
@@ -73,7 +74,11 @@ export async function runEnqueueOnly(systems: BenchSystems, options: BenchOption
   return { measurement, backlog, drainedPerSecond: (backlog * 1_000) / tookMs };
 }
 
-async function measureChecked(systems: BenchSystems, traffic: Traffic, kind: 'new' | 'replayed'): Promise<Measurement> {
+export async function measureChecked(
+  systems: BenchSystems,
+  traffic: Traffic,
+  kind: 'new' | 'replayed',
+): Promise<Measurement> {
   const before = await readLedger(systems.databaseUrl);
   const measurement = await measure(systems, systems.semel, traffic);
   checkLedger(before, await readLedger(systems.databaseUrl), kind === 'new' ? countAnswers(measurement) : 0);
@@ -89,7 +94,7 @@ export async function runRounds<T extends Rate>(
   return rounds;
 }
 
-function timesOf(options: BenchOptions): { warmupMs: number; measureMs: number } {
+export function timesOf(options: BenchOptions): { warmupMs: number; measureMs: number } {
   return { warmupMs, measureMs: options.seconds * 1_000 };
 }
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Small enough that a batch holds its locks for milliseconds, large enough that a hundred thousand take a minute. */
+/** Small enough that a batch holds its locks for milliseconds, large enough that more goes than a busy system adds. */
 export const batchSize = 500;
-/** Of four parts of the time one is work: whoever else needs the database gets the other three. */
-const restFactor = 3;
+/** Of seven parts of the time one is work: whoever else needs the database gets the other six. */
+const restFactor = 6;
 const minRestMs = 20;
 /** A batch that took long met a database that is busy, or a machine that slept. */
 const maxRestMs = 2_000;
