@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { parse as parseCsv } from 'csv-parse/sync';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
@@ -26,7 +27,7 @@ import { readText, root } from './support/sources.ts';
  *          stands, in later blocks, for the one that came.
  *   json   likewise after sh; elsewhere it has to parse.
  *   ts     is compiled and run. It imports from 'semel' or 'semel/client'.
- *   yaml   has to parse.
+ *   yaml, csv   have to parse; csv with as many cells in each row as in the header.
  * What only a reader has goes to `placeholders` below; a command that cannot be run goes to `notRun` in support/doc-shell.ts.
  */
 
@@ -139,7 +140,7 @@ async function openShell(page: string): Promise<DocShell> {
 }
 
 it('every block says what it is', () => {
-  const known = ['', 'sh', 'ts', 'json', 'yaml'];
+  const known = ['', 'sh', 'ts', 'json', 'yaml', 'csv'];
   expect(blocks.filter(({ language }) => !known.includes(language)).map(placeOf)).toEqual([]);
   expect(ofLanguage('sh').length).toBeGreaterThan(20);
 });
@@ -214,13 +215,14 @@ async function run(file: string, args: string[], more: Record<string, string> = 
   return { code, output, errors };
 }
 
-it('JSON and YAML can be read', () => {
+it('JSON, YAML and CSV can be read', () => {
   expect(
     ofLanguage('json')
       .filter((block) => parseJson(block.text) === undefined)
       .map(placeOf),
   ).toEqual([]);
   for (const block of ofLanguage('yaml')) expect(() => parseYaml(block.text), placeOf(block)).not.toThrow();
+  for (const block of ofLanguage('csv')) expect(() => parseCsv(block.text), placeOf(block)).not.toThrow();
 });
 
 describe('what is not run here', () => {

@@ -11,7 +11,7 @@ export const notRun: readonly { command: RegExp; because: string }[] = [
   { command: /^npm run demo( |$)/, because: 'test/scripts/demo.test.ts runs it' },
   { command: /^npm run bench( |$)/, because: 'it measures for minutes; the figures on the page come from it' },
   { command: /^npm run audit:verify( |$)/, because: 'test/scripts/audit-verify.test.ts runs it' },
-  { command: /^npm run bulk( |$)/, because: 'the tests of the bulk script run it' },
+  { command: /^npm run bulk( |$)/, because: 'test/scripts/bulk-enqueue.test.ts runs it' },
   { command: /^npx vitest( |$)/, because: 'it is what runs this' },
   { command: /^docker compose( |$)/, because: 'there is no Docker in the tests; test/docker.test.ts checks its files' },
 ];
