@@ -27,6 +27,8 @@ export class AnswerCheck {
     this.#document = closeObjects(document) as OpenApiDocument;
     this.#ajv = new Ajv2020({ strict: false, allErrors: true });
     addFormats.default(this.#ajv);
+    // A digest: characters and no meaning of their own.
+    this.#ajv.addFormat('hex', /^[0-9a-f]*$/);
     this.#ajv.addSchema({ $id: 'semel', components: this.#document.components });
     this.#templates = Object.keys(document.paths).map((path) => ({
       path,
