@@ -82,7 +82,7 @@ async function readRow(client: Client, id: string): Promise<MailingRow> {
 export async function removeMailings(client: Client): Promise<void> {
   const inHand = `select from mailing_batches b join mailings m on m.id = b.mailing_id where b.sending > 0`;
   while ((await client.query(inHand)).rows.length > 0) await sleep(pollMs);
-  await client.query('truncate mailings, mailing_entries, mailing_batches, mailing_history');
+  await client.query('truncate mailings, mailing_entries cascade');
   await client.query(`delete from outbox where queue = 'mailings'`);
   await client.query('checkpoint');
 }
