@@ -49,6 +49,9 @@ describe('a verification link', () => {
     expect(verifiedAt).toEqual(expect.any(String));
     expect((await visit(verify)).status).toBe(200);
     expect(await verifiedAtOf(id)).toBe(verifiedAt);
+    // A last character that stands for the same bits and is not the one in the link.
+    const last = 'ABQRghwx'.match(`${verify.at(-1)}(.)`)?.[1];
+    expect((await visit(`${verify.slice(0, -1)}${last}`)).status).toBe(404);
   });
 
   it.each(['x', 'A'.repeat(22), '%00', '..%2f..', 'A'.repeat(5_000), "'; drop table mailings --"])(

@@ -17,9 +17,9 @@ export function encodeToken(token: string): string {
   return Buffer.from(token.replaceAll('-', ''), 'hex').toString('base64url');
 }
 
-/** The token of a link, or undefined if it cannot be one. */
+/** The token of a link, or undefined if it cannot be one. A token is written in one way only: the last bits are zero. */
 export function decodeToken(text: string): string | undefined {
-  return /^[A-Za-z0-9_-]{22}$/.test(text) ? Buffer.from(text, 'base64url').toString('hex') : undefined;
+  return /^[A-Za-z0-9_-]{21}[AQgw]$/.test(text) ? Buffer.from(text, 'base64url').toString('hex') : undefined;
 }
 
 /** The token of an unsubscribe link that Semel has signed. Whoever has only a verify link cannot unsubscribe anybody. */

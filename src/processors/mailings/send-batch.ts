@@ -37,7 +37,8 @@ export interface SendingParts {
 }
 
 export type SendResult =
-  | { kind: 'done'; jobs: readonly BatchJob[] }
+  /** With the last batch, the mailing is completed. */
+  | { kind: 'done'; isCompleted: boolean; jobs: readonly BatchJob[] }
   /** The job is to come back. */
   | { kind: 'later'; delayMs: number }
   /** Nothing is left to do for this job: the mailing is halted, or another worker has the batch. */
@@ -70,7 +71,7 @@ export async function sendBatch(parts: SendingParts, job: BatchJob['data']): Pro
   }
   if (waitMs !== undefined) return { kind: 'later', delayMs: waitMs };
   const finish = await finishBatch(parts.db, claim, { outboxId: job.outboxId, actor: parts.actor });
-  if (finish.state === 'done') return { kind: 'done', jobs: finish.jobs };
+  if (finish.state === 'done') return { kind: 'done', isCompleted: finish.isCompleted, jobs: finish.jobs };
   return finish.state === 'later' ? { kind: 'later', delayMs: finish.waitMs } : { kind: 'left' };
 }
 

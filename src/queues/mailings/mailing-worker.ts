@@ -93,7 +93,10 @@ async function runIngest(parts: MailingWorkerParts, data: { mailingId: string; o
 async function runBatch(parts: MailingWorkerParts, data: BatchJob['data']): Promise<JobResult> {
   const result = await sendBatch(parts.sending, data);
   if (result.kind === 'later') return result;
-  if (result.kind === 'done') await parts.addJobs(result.jobs);
+  if (result.kind === 'done') {
+    await parts.addJobs(result.jobs);
+    if (result.isCompleted) parts.log.info({ mailingId: data.mailingId }, 'mailing completed');
+  }
   return { kind: result.kind };
 }
 

@@ -71,7 +71,10 @@ export type Advance =
   /** Another worker has taken the batch. */
   | { state: 'lost' };
 
-export type Finish = { state: 'done'; jobs: BatchJob[] } | { state: 'later'; waitMs: number } | { state: 'lost' };
+export type Finish =
+  | { state: 'done'; isCompleted: boolean; jobs: BatchJob[] }
+  | { state: 'later'; waitMs: number }
+  | { state: 'lost' };
 
 /** As many batches of a mailing are in the queue at a time: enough for a dozen workers, and others get their turn. */
 const queuedBatches = 32;

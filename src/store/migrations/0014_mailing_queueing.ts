@@ -83,6 +83,7 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
     declare
       v_batch mailing_batches;
       v_next_attempt_at timestamptz;
+      v_completed boolean;
     begin
       select * into v_batch from mailing_batches where mailing_id = p_mailing and batch = p_batch for update;
       if v_batch.epoch is distinct from p_epoch then return jsonb_build_object('state', 'lost'); end if;
@@ -94,8 +95,9 @@ async function createFinish(db: Kysely<unknown>): Promise<void> {
       update mailing_batches set is_done = true, is_queued = false where mailing_id = p_mailing and batch = p_batch;
       delete from outbox where id = p_outbox_id;
       update mailings set open_batches = open_batches - 1 where id = p_mailing;
-      perform complete_mailing(p_mailing, p_actor);
-      return jsonb_build_object('state', 'done', 'jobs', queue_batches(p_mailing, p_window));
+      v_completed := complete_mailing(p_mailing, p_actor);
+      return jsonb_build_object(
+        'state', 'done', 'isCompleted', v_completed, 'jobs', queue_batches(p_mailing, p_window));
     end $$`.execute(db);
   await sql`
     create function release_batch(p_mailing uuid, p_batch integer, p_outbox_id uuid) returns boolean
