@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -60,10 +61,18 @@ describe('a start that cannot work ends with exit code 1 and one line', () => {
     await postgres.stop();
   });
 
-  it('for a Postgres that is not there', async () => {
-    const { code, lines } = await run('api', { ...stores.environment, DATABASE_URL: 'postgres://127.0.0.1:1/semel' });
-    expect({ code, count: lines.length }).toEqual({ code: 1, count: 1 });
-    expect(lines[0]).toMatch(/^DATABASE_URL leads to no Postgres that answers/);
+  it('for a Postgres that is not there, or is there and says nothing', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    for (const role of ['api', 'migrate']) {
+      for (const DATABASE_URL of ['postgres://127.0.0.1:1/semel', `postgres://127.0.0.1:${port}/semel`]) {
+        const { code, lines } = await run(role, { ...stores.environment, DATABASE_URL });
+        expect({ code, count: lines.length, lines }).toMatchObject({ code: 1, count: 1 });
+        expect(lines[0]).toMatch(/^DATABASE_URL leads to no Postgres that answers: ./);
+      }
+    }
+    silent.close();
   });
 
   it('for a Redis that may drop jobs', async () => {

@@ -2,7 +2,7 @@ import { Migrator, sql } from 'kysely';
 import { type Database, openDatabase } from './database.ts';
 import { migrations } from './migrations/index.ts';
 import { findPostgresVersionFault } from './postgres-version.ts';
-import { StartError } from './start-error.ts';
+import { StartError, toStartError } from './start-error.ts';
 
 /** Brings the database up to date. Safe to run from several processes at once: the migrator takes a lock. */
 export async function migrateToLatest(databaseUrl: string): Promise<void> {
@@ -19,6 +19,8 @@ export async function migrateToLatest(databaseUrl: string): Promise<void> {
     const { error } = await migratorOf(db).migrateToLatest();
     if (error) throw error;
     await ensureAuditPartitions(db);
+  } catch (error) {
+    throw toStartError(error);
   } finally {
     await db.destroy();
   }

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { describeClockFault, measurePostgresClock, measureRedisClock } from './clocks.ts';
-import { type Database, isDatabaseUnavailable } from './database.ts';
+import type { Database } from './database.ts';
 import { withDeadline } from './deadline.ts';
 import { pendingMigrations } from './migrate.ts';
 import { findPostgresVersionFault } from './postgres-version.ts';
 import { findRedisMisconfiguration, type RedisClient } from './redis.ts';
-import { StartError } from './start-error.ts';
+import { StartError, toStartError } from './start-error.ts';
 
 interface Stores {
   db: Database;
@@ -42,8 +42,7 @@ async function checkDatabase(db: Database): Promise<void> {
     versionFault = await findPostgresVersionFault(db);
     pending = await pendingMigrations(db);
   } catch (error) {
-    if (!isDatabaseUnavailable(error)) throw error;
-    throw new StartError(`DATABASE_URL leads to no Postgres that answers: ${(error as Error).message}`);
+    throw toStartError(error);
   }
   if (versionFault) throw new StartError(versionFault);
   if (pending.length > 0) {
