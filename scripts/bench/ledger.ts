@@ -27,7 +27,10 @@ const drainTimeoutMs = 90_000;
 const pollMs = 100;
 
 /** Waits until every accepted operation is settled. Returns how many were left and how long it took. */
-export async function waitForDrain(databaseUrl: string): Promise<{ backlog: number; tookMs: number }> {
+export async function waitForDrain(
+  databaseUrl: string,
+  timeoutMs = drainTimeoutMs,
+): Promise<{ backlog: number; tookMs: number }> {
   return await withClient(databaseUrl, async (client) => {
     const startedMs = performance.now();
     const countLeft = async (): Promise<number> => {
@@ -36,7 +39,7 @@ export async function waitForDrain(databaseUrl: string): Promise<{ backlog: numb
     };
     const backlog = await countLeft();
     for (let left = backlog; left > 0; left = await countLeft()) {
-      if (performance.now() - startedMs > drainTimeoutMs) throw new Error(`${left} operations were never settled.`);
+      if (performance.now() - startedMs > timeoutMs) throw new Error(`${left} operations were never settled.`);
       await sleep(pollMs);
     }
     return { backlog, tookMs: performance.now() - startedMs };

@@ -7,13 +7,22 @@ import { type Guardian, startGuardian } from '../embedded/start-guardian.ts';
 import { buildIfNeeded } from '../start/build-service.ts';
 import { StartError } from '../start/start-error.ts';
 import { listenForStop, whenAborted } from '../start/stop-request.ts';
+import { runBulk } from './bulk/run-bulk.ts';
 import { runCleanup } from './cleanup.ts';
 import { runIngest } from './mailings/run-ingest.ts';
 import { runSending } from './mailings/run-sending.ts';
 import { readMailUrl } from './mailings/sink-count.ts';
 import { type BenchOptions, readOptions } from './options.ts';
 import { Processes } from './processes.ts';
-import { renderCleanup, renderEnqueue, renderIngest, renderMachine, renderRounds, renderSending } from './report.ts';
+import {
+  renderBulk,
+  renderCleanup,
+  renderEnqueue,
+  renderIngest,
+  renderMachine,
+  renderRounds,
+  renderSending,
+} from './report.ts';
 import { type BenchSystems, runEnqueueOnly, runNewTransfers, runReplays } from './scenarios.ts';
 import { startEcho, startNaive, startSemel } from './systems.ts';
 
@@ -36,7 +45,9 @@ async function bench(options: BenchOptions): Promise<void> {
   const processes = new Processes(runDir);
   try {
     const storesFailed = stores.exited.then((reason) => Promise.reject(new Error(reason)));
-    const work = startSystems(processes, stores, runDir, options).then((systems) => runScenarios(systems, options));
+    const work = startSystems(processes, stores, runDir, options).then((systems) =>
+      runScenarios(systems, options, runDir),
+    );
     await Promise.race([work, processes.failed, storesFailed, whenAborted(stop.asked)]);
   } finally {
     await processes.stop();
@@ -73,7 +84,7 @@ async function startSystems(
   };
 }
 
-async function runScenarios(systems: BenchSystems, options: BenchOptions): Promise<void> {
+async function runScenarios(systems: BenchSystems, options: BenchOptions, runDir: string): Promise<void> {
   say(`\n${renderMachine()}`);
   say(
     `${options.rounds} rounds of ${options.seconds} s each, baseline and Semel in turn; Postgres with fsync, Redis with AOF everysec`,
@@ -87,6 +98,7 @@ async function runScenarios(systems: BenchSystems, options: BenchOptions): Promi
     if (name === 'sending') say(renderSending(await runSending(systems, options)));
     if (name === 'cleanup') say(renderCleanup(await runCleanup(systems, options)));
     if (name === 'enqueue') say(renderEnqueue(await runEnqueueOnly(systems, options)));
+    if (name === 'bulk') say(renderBulk(await runBulk(systems, options, runDir)));
   }
   say(
     '\nEvery answer of Semel was checked against its ledger, every entry against its file, and every mail came once.',

@@ -1,7 +1,16 @@
 import { parseArgs } from 'node:util';
 import { StartError } from '../start/start-error.ts';
 
-export const scenarioNames = ['new-64', 'new-256', 'replays', 'enqueue', 'ingest', 'sending', 'cleanup'] as const;
+export const scenarioNames = [
+  'new-64',
+  'new-256',
+  'replays',
+  'enqueue',
+  'bulk',
+  'ingest',
+  'sending',
+  'cleanup',
+] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
 
 export interface BenchOptions {

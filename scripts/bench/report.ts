@@ -1,4 +1,5 @@
 import { cpus, totalmem } from 'node:os';
+import type { BulkResult } from './bulk/run-bulk.ts';
 import type { CleanupResult } from './cleanup.ts';
 import type { CpuTimes } from './cpu-times.ts';
 import type { IngestResult } from './mailings/run-ingest.ts';
@@ -45,6 +46,17 @@ export function renderIngest({ title, target, rounds, memory }: IngestResult): s
 
 export function renderSending({ title, target, rounds }: SendingResult): string {
   return renderTable(title, rounds, target, { unit: 'mail', more: [] });
+}
+
+export function renderBulk({ title, target, rounds, busyPerSecond, scriptMb, apiMb, killed }: BulkResult): string {
+  const script = scriptMb === undefined ? 'unknown' : `${scriptMb.toFixed(0)} MiB`;
+  const api = apiMb && `${apiMb.before.toFixed(0)} MiB before and at most ${apiMb.peak.toFixed(0)} MiB meanwhile`;
+  return [
+    renderTable(title, rounds, target, { unit: 'row', more: [] }),
+    `  while the worker runs what was sent: ${busyPerSecond.toFixed(0)} rows/s`,
+    `  memory of the script: at most ${script}; of the API: ${api ?? 'unknown'}`,
+    `  ${killed.rows} rows, killed after ${killed.after.join(', ')} operations, then run again: ${killed.rows} operations, ${killed.replayed} rows replayed`,
+  ].join('\n');
 }
 
 /** A table of the rounds with their ratios; the median ratio is what is held against the target. */
@@ -126,5 +138,5 @@ function median(values: readonly number[]): number {
 }
 
 function line(columns: readonly string[]): string {
-  return columns.map((column) => column.padStart(10)).join('');
+  return columns.map((column) => column.padStart(13)).join('');
 }
