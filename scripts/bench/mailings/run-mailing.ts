@@ -80,7 +80,8 @@ async function readRow(client: Client, id: string): Promise<MailingRow> {
 
 /** Makes the rounds alike: no mailing, no job that is due, and nothing that Postgres has still to write. */
 export async function removeMailings(client: Client): Promise<void> {
-  const inHand = `select from mailing_batches b join mailings m on m.id = b.mailing_id where b.sending > 0`;
+  // Those of a cancelled mailing are let go one by one. Whoever does that locks a batch before its mailing.
+  const inHand = 'select from mailing_batches where sending > 0 or is_queued limit 1';
   while ((await client.query(inHand)).rows.length > 0) await sleep(pollMs);
   await client.query('truncate mailings, mailing_entries cascade');
   await client.query(`delete from outbox where queue = 'mailings'`);
