@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
 /** What a conversation meets instead of a friendly reply. */
-export type Mood = 'take' | 'drop-after-data' | { code: number; at: 'rcpt' | 'data' };
+export type Mood = 'take' | 'drop-after-data' | 'hang-at-rcpt' | 'hang-at-data' | { code: number; at: 'rcpt' | 'data' };
 
 export interface CountingSink {
   url: string;
@@ -28,6 +28,7 @@ export async function startCountingSink(): Promise<CountingSink> {
       met.set(address, times + 1);
       const mood = sink.moodFor(address, times);
       moods.set(session.id, mood);
+      if (mood === 'hang-at-rcpt') return;
       if (typeof mood === 'object' && mood.at === 'rcpt') return done(refusal(mood.code));
       done();
     },
@@ -37,6 +38,8 @@ export async function startCountingSink(): Promise<CountingSink> {
       stream.on('end', () => {
         const mood = moods.get(session.id) ?? 'take';
         if (typeof mood === 'object') return done(refusal(mood.code));
+        // The mail was not taken: a server that hangs before its answer has promised nothing.
+        if (mood === 'hang-at-data') return;
         const [, id = ''] = /^message-id: *(<[^>]+>)/im.exec(Buffer.concat(chunks).toString('latin1')) ?? [];
         sink.taken.set(id, (sink.taken.get(id) ?? 0) + 1);
         if (mood === 'take') return done(null, 'taken');

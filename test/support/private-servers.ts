@@ -3,35 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, inject } from 'vitest';
 import { startPostgres } from '../../scripts/embedded/postgres-server.ts';
-import { isAlive } from '../../scripts/embedded/process-identity.ts';
 import { startRedis } from '../../scripts/embedded/redis-server.ts';
 import { eventually } from './eventually.ts';
+import { type PrivateServer, startRestartableServer } from './restartable-server.ts';
 
-/** A server of one test's own, to be killed, paused and started again on the same port with the same data. */
-export interface PrivateServer {
-  readonly url: string;
-  readonly port: number;
-  pid(): number;
-  /** kill -9, and waits until it is gone. */
-  kill(): Promise<void>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-interface RunningServer {
-  readonly url: string;
-  readonly port: number;
-  readonly pid: number;
-  readonly exited: Promise<void>;
-  stop(): Promise<void>;
-}
+export type { PrivateServer } from './restartable-server.ts';
 
 const servers = new Set<PrivateServer>();
 
 export function startPrivateRedis(options: { persistent?: boolean; cluster?: boolean } = {}): Promise<PrivateServer> {
   const { persistent = true, cluster = false } = options;
   const dir = newFolder('redis');
-  return startPrivateServer((port) =>
+  return startPrivateServer(dir, (port) =>
     startRedis({ dir, persistent, cluster, ...(port === undefined ? {} : { port }) }),
   );
 }
@@ -39,30 +22,11 @@ export function startPrivateRedis(options: { persistent?: boolean; cluster?: boo
 /** Its URL is that of an empty database; `migrateToLatest` makes it a usable one. */
 export function startPrivatePostgres({ fsync = false }: { fsync?: boolean } = {}): Promise<PrivateServer> {
   const dir = newFolder('postgres');
-  return startPrivateServer((port) => startPostgres({ dir, fsync, ...(port === undefined ? {} : { port }) }));
+  return startPrivateServer(dir, (port) => startPostgres({ dir, fsync, ...(port === undefined ? {} : { port }) }));
 }
 
-async function startPrivateServer(start: (port?: number) => Promise<RunningServer>): Promise<PrivateServer> {
-  let current = await start();
-  const { url, port } = current;
-  const server: PrivateServer = {
-    url,
-    port,
-    pid: () => current.pid,
-    kill: async () => {
-      if (isAlive(current.pid)) process.kill(current.pid, 'SIGKILL');
-      await current.exited;
-    },
-    start: async () => {
-      if (isAlive(current.pid)) throw new Error('The private server is running already.');
-      current = await start(port);
-    },
-    stop: async () => {
-      // A paused server cannot stop in order.
-      if (isAlive(current.pid)) process.kill(current.pid, 'SIGCONT');
-      await current.stop();
-    },
-  };
+async function startPrivateServer(...[dir, start]: Parameters<typeof startRestartableServer>): Promise<PrivateServer> {
+  const server = await startRestartableServer(dir, start);
   servers.add(server);
   return server;
 }

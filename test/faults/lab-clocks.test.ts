@@ -1,0 +1,4 @@
+import { describeScenarios } from '../support/lab/describe-scenarios.ts';
+import { clockScenarios } from './scenarios/clocks.ts';
+
+describeScenarios('clocks', clockScenarios);
