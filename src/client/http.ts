@@ -16,6 +16,8 @@ export interface Call extends CallOptions {
 const defaultTimeoutMs = 60_000;
 /** How long the service is asked to wait for a result before it says 202. */
 const waitSeconds = 10;
+/** What an answer may take on its way, beside the time that it waits. */
+const answerTravelMs = 250;
 /** For an answer that waits for nothing. */
 const answerTimeoutMs = 30_000;
 /** Nothing was done under these, or it is under way: the same request is welcome again. */
@@ -41,11 +43,16 @@ export class Http {
 
   async call<T>(call: Call): Promise<Answer<T>> {
     const patience = this.patience(call);
+    let taken: SemelError | undefined;
     for (;;) {
       const tried = await this.#try<T>(call, patience);
       if (tried.kind === 'answered') return tried.answer;
-      if (tried.kind === 'pending') patience.renew();
-      if (!(await patience.pause(tried.retryAfterSeconds))) throw tried.error;
+      if (tried.kind === 'pending') {
+        taken = tried.error;
+        patience.renew();
+      }
+      // An operation that was taken stays taken, whatever became of the requests after that.
+      if (!(await patience.pause(tried.retryAfterSeconds))) throw taken ?? tried.error;
     }
   }
 
@@ -104,7 +111,7 @@ function parseBody<T>(status: number, text: string): T {
   }
 }
 
-/** Whole seconds, and no more than are left. */
+/** Whole seconds, and so few that the answer comes before the time is up. */
 function waitFor(patience: Patience): number {
-  return Math.min(waitSeconds, Math.floor(patience.leftMs / 1000));
+  return Math.max(0, Math.min(waitSeconds, Math.floor((patience.leftMs - answerTravelMs) / 1000)));
 }
