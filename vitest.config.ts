@@ -2,15 +2,34 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { CountsReporter } from './test/support/reporter.ts';
 
+/** They replace a module, which would hold for the files after them as well. */
+const mocking = ['test/api/openapi/examples.test.ts', 'test/api/webhooks.test.ts'];
+/** They run the service inside their own process, so that one process can take one file after the other. */
+const together = ['api', 'client', 'processors', 'queues', 'receiver', 'store'].map(
+  (room) => `test/${room}/**/*.test.ts`,
+);
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/tidy-up.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     reporters: ['default', new CountsReporter()],
     // Processes and not threads: the tests send signals and spawn services.
     pool: 'forks',
-    // Two at least, so that files which mostly wait do not hold up the others.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // More than there are cores: most tests wait for something most of the time, such as a lock that has to expire.
+    maxWorkers: 2 * Math.max(2, availableParallelism()),
+    projects: [
+      {
+        extends: true,
+        // Loading the service takes longer than most files take; what a file leaves behind is checked for each of them.
+        test: { name: 'together', include: together, exclude: mocking, isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...together, ...mocking] },
+      },
+      { extends: true, test: { name: 'mocking', include: mocking } },
+    ],
     // A takeover of a dead worker's job takes ten seconds by design, and some tests watch several.
     testTimeout: 60_000,
     // Hooks start databases and services; on a machine of two busy cores that may take long.

@@ -13,6 +13,8 @@ const programs = {
   demo: 'scripts/demo.ts',
   bulk: 'scripts/bulk-enqueue.ts',
   'audit:verify': 'scripts/audit-verify.ts',
+  lab: 'scripts/lab/main.ts',
+  soak: 'scripts/soak/main.ts',
 };
 
 /** @type {import('node:child_process').ChildProcess | undefined} */

@@ -1,11 +1,10 @@
 import { mkdtemp, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { findOrInstallBrowser } from '../../scripts/embedded/find-browser.ts';
 import { leash } from '../../scripts/embedded/leash.ts';
-// First, so that its check for processes left behind runs after the clean-up below.
-import './private-servers.ts';
+import { atFileEnd } from './at-file-end.ts';
 
 // As root there is no sandbox, and only our own pages are opened. The others keep Chromium from looking for a graphics
 // card, from asking questions and from talking to anybody but the page.
@@ -20,8 +19,6 @@ const flags = [
   '--disable-sync',
 ];
 
-const closers = new Set<() => Promise<void>>();
-
 /** A Chromium of the test file's own, closed at its end. Take a `newContext` for each visitor. */
 export async function openBrowser(): Promise<Browser> {
   const folder = await mkdtemp(join(inject('runDir'), 'browser-'));
@@ -34,7 +31,7 @@ export async function openBrowser(): Promise<Browser> {
   });
   // Left alone, Chromium would end by itself, but it would write its profile while the run's folder is deleted.
   const letGo = leash(await readPid(folder), 'KILL');
-  closers.add(async () => {
+  atFileEnd(async () => {
     await first.close();
     letGo();
     // What Chromium runs beside itself may write for a moment longer.
@@ -52,8 +49,3 @@ async function readPid(folder: string): Promise<number> {
   if (!Number.isInteger(pid) || pid <= 1) throw new Error(`Chromium's lock names no process: ${owner}`);
   return pid;
 }
-
-// Registered when a test file imports this.
-afterAll(async () => {
-  await Promise.all([...closers].map((close) => close()));
-});

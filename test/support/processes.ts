@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll } from 'vitest';
+import { atFileEnd } from './at-file-end.ts';
 import {
   type ProcessRole,
   type ServiceProcess,
@@ -7,12 +7,8 @@ import {
   spawnService,
   startServiceProcess,
 } from './service-process.ts';
-// First, so that its check for processes left behind runs after the clean-up below.
-import './private-servers.ts';
 
 export type { ServiceProcess } from './service-process.ts';
-
-const running = new Set<ServiceProcess>();
 
 /** A process that is to die by a failpoint, maybe before it has said that it is ready. */
 export async function runUntilKilled(role: ProcessRole, environment: Record<string, string>): Promise<void> {
@@ -29,12 +25,6 @@ export async function startProcess(
   options: SpawnOptions = {},
 ): Promise<ServiceProcess> {
   const service = await startServiceProcess(role, environment, options);
-  running.add(service);
-  service.exited.then(() => running.delete(service));
+  atFileEnd(() => service.kill());
   return service;
 }
-
-// Registered when a test file imports this: nothing that it started outlives it.
-afterAll(async () => {
-  await Promise.all([...running].map((service) => service.kill()));
-});
