@@ -1,6 +1,4 @@
-import { verifyAudit } from '../../../src/store/audit-verify.ts';
-import { openDatabase } from '../../../src/store/database.ts';
-import { eventually } from '../eventually.ts';
+import { checkChains } from './check-chains.ts';
 import { ask, type Evidence, type Question } from './evidence.ts';
 
 /** The transitions that there are; see the diagram of a record's states. */
@@ -64,26 +62,7 @@ const questions: readonly Question[] = [
   },
 ];
 
-export async function checkTrail({ db, databaseUrl }: Evidence): Promise<string[]> {
-  const [trails, chains] = await Promise.all([ask(db, questions), checkChains(databaseUrl)]);
+export async function checkTrail({ db }: Evidence): Promise<string[]> {
+  const [trails, chains] = await Promise.all([ask(db, questions), checkChains(db)]);
   return [...trails, ...chains];
-}
-
-/** The hash of each row covers the row before it, up to the head that the record keeps. */
-async function checkChains(databaseUrl: string): Promise<string[]> {
-  const db = openDatabase({
-    url: databaseUrl,
-    poolSize: 1,
-    applicationName: 'lab-checker',
-    idleInTransactionTimeoutMs: 0,
-    onError: () => undefined,
-  });
-  try {
-    // On a busy machine a connection may take longer than the pool waits for it.
-    const { faults, first, deleted } = await eventually(() => verifyAudit(db), { timeoutMs: 60_000 });
-    const broken = faults > 0 ? [`broken links in chains: ${faults}, such as ${JSON.stringify(first)}`] : [];
-    return deleted > 0 ? [...broken, `trails of records that were deleted before their time: ${deleted}`] : broken;
-  } finally {
-    await db.destroy();
-  }
 }

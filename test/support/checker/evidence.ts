@@ -6,7 +6,6 @@ import type { WebhookSink } from '../lab/webhook-sink.ts';
 /** All that the checker looks at: the database, the sinks, and what clients were told. Nothing of the service itself. */
 export interface Evidence {
   db: pg.Pool;
-  databaseUrl: string;
   mail: CountingSink;
   webhooks: WebhookSink;
   journal: Journal;

@@ -273,8 +273,7 @@ export class Lab {
   async judge({ patienceMs = 90_000 }: { patienceMs?: number } = {}): Promise<Verdict> {
     const { db, mail, webhooks, journal, poison } = this;
     const mailsMayRepeat = this.environment.MAIL_POLICY === 'at-least-once';
-    const { databaseUrl } = this.parts;
-    const evidence: Evidence = { db, databaseUrl, mail, webhooks, journal, poison, mailsMayRepeat };
+    const evidence: Evidence = { db, mail, webhooks, journal, poison, mailsMayRepeat };
     return await judgeRun(evidence, { patienceMs });
   }
 
