@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { createLoginLimit } from './api/admin/login-limit.ts';
 import { createApp } from './api/app.ts';
@@ -32,7 +31,7 @@ import { ensureApiKey } from './store/api-keys.ts';
 import { openDatabase } from './store/database.ts';
 import { type FileStorage, openFileStorage } from './store/files/file-storage.ts';
 import { Locks } from './store/locks.ts';
-import { hashTagOf, openRedis, type RedisClient } from './store/redis.ts';
+import { hashTagOf, isRedisAtFault, openRedis, type RedisClient } from './store/redis.ts';
 import { Results } from './store/results.ts';
 import { checkStores, warnOfClocks } from './store/start-checks.ts';
 
@@ -263,6 +262,12 @@ async function startApi(parts: Parts): Promise<HttpServer & Pick<Service, 'route
 
 /** Without Redis no job can be ended and nothing closes in order, so there is nothing to wait for. */
 async function untilLost(redis: RedisClient, work: Promise<unknown>): Promise<void> {
-  if (redis.status !== 'ready') return;
-  await Promise.race([work, once(redis, 'close')]);
+  // What fails for want of Redis is as good as closed.
+  const closed = work.catch((error: unknown) => {
+    if (!isRedisAtFault(error)) throw error;
+  });
+  if (redis.status !== 'ready') return void closed.catch(() => undefined);
+  // Not `once` of node:events, which takes the error that comes before the end for its own.
+  const lost = new Promise<void>((resolve) => redis.once('close', () => resolve()));
+  await Promise.race([closed, lost]);
 }

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { allSettled, judge } from '../support/judge.ts';
 import { startProcess } from '../support/processes.ts';
 import { openTestStores, type TestStores } from '../support/service.ts';
 import { type PrivateServer, startPrivateRedis } from '../support/stores.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 let redis: PrivateServer;
 let stores: TestStores;
@@ -19,44 +18,16 @@ afterAll(async () => {
   await stores.close();
 });
 
-it('processes replaced one by one under load fail no request that a retry does not heal', async () => {
-  let [api, worker] = await Promise.all([
-    startProcess('api', stores.environment),
-    startProcess('worker', stores.environment),
-  ]);
-  const accounts = { fromAccountId: await api.api.openAccount(10_000), toAccountId: await api.api.openAccount(0) };
-  const keys: string[] = [];
-  let isOver = false;
-  // A client that tries again with the same key, wherever the API is by then.
-  const send = async (key: string) =>
-    await eventually(
-      async () => {
-        const answer = await api.api.post('/v1/transfers', { ...accounts, amount: 1 }, { key });
-        expect(answer.status).toBe(201);
-      },
-      { timeoutMs: 30_000, intervalMs: 50 },
-    );
-  const clients = Array.from({ length: 8 }, async () => {
-    while (!isOver) {
-      const key = randomUUID();
-      keys.push(key);
-      await send(key);
-    }
-  });
-  for (let round = 0; round < 2; round += 1) {
-    const [oldApi, oldWorker] = [api, worker];
-    worker = await startProcess('worker', stores.environment);
-    expect(await oldWorker.stop()).toBe(0);
-    api = await startProcess('api', stores.environment);
-    expect(await oldApi.stop()).toBe(0);
-  }
-  isOver = true;
-  await Promise.all(clients);
-  await allSettled(stores.db);
-  expect(keys.length).toBeGreaterThan(8);
-  expect(await api.api.balanceOf(accounts.toAccountId)).toBe(keys.length);
-  await judge(stores.db);
-  expect(await Promise.all([api.stop(), worker.stop()])).toEqual([0, 0]);
+it('with a Redis that falls silent and then breaks off, SIGTERM still ends the process in order', async () => {
+  const proxy = await TcpProxy.open(redis.port);
+  const service = await startProcess('all', { ...stores.environment, REDIS_URL: proxy.through(redis.url) });
+  proxy.blackHole();
+  const ended = service.stop();
+  // It takes no more requests, and now its workers wait for a Redis that says nothing.
+  await eventually(() => expect(service.api.get('/health/live')).rejects.toThrow());
+  proxy.refuse();
+  expect(await ended).toBe(0);
+  await proxy.close();
 });
 
 it('with Redis away, SIGTERM still ends every process in order', async () => {
