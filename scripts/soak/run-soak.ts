@@ -38,15 +38,19 @@ export async function runSoak(
     growth: { first: [], last: [], beyond: [] },
   };
   while (Date.now() < endMs && !isStopped()) {
-    await runRound(lab, mortals, { endMs: Math.min(endMs, Date.now() + roundMs), say, isStopped });
+    const surprises = await runRound(lab, mortals, { endMs: Math.min(endMs, Date.now() + roundMs), say, isStopped });
     report.rounds += 1;
     const verdict = await lab.judge({ patienceMs });
-    report.violations.push(...describeVerdict(report.rounds, verdict));
+    const found = [
+      ...surprises.map((line) => `round ${report.rounds}: ${line}`),
+      ...describeVerdict(report.rounds, verdict),
+    ];
+    report.violations.push(...found);
     report.growth.last = await measureSizes(lab, survivors);
     // The second round is the first that begins warm.
     if (report.rounds <= 2) report.growth.first = report.growth.last;
     say(`round ${report.rounds}: ${brokenIn(verdict).join('') || 'green'}, ${describeCounts(lab)}`);
-    for (const line of describeVerdict(report.rounds, verdict)) say(line);
+    for (const line of found) say(line);
     if (survivors.some((service) => !service.isRunning())) {
       report.violations.push(`round ${report.rounds}: a process that was to be spared has ended`);
       break;
@@ -56,22 +60,27 @@ export async function runSoak(
   return report;
 }
 
+/** Returns what went otherwise than it should while a fault was injected, such as a wrong exit code. */
 async function runRound(
   lab: Lab,
   mortals: Mortals,
   { endMs, say, isStopped }: { endMs: number; say: (line: string) => void; isStopped: () => boolean },
-): Promise<void> {
+): Promise<string[]> {
+  const surprises: string[] = [];
   const load = startMixedLoad(lab);
   while (Date.now() < endMs && !isStopped()) {
     await pause(lab.random.between(500, 4_000));
     // Now and then two at once.
     const chosen = lab.random.next() < 0.25 ? pickTwo(lab) : [lab.random.pick(faults)];
     say(`  ${chosen.map((fault) => fault.name).join(' and ')}`);
-    await Promise.all(chosen.map((fault) => fault.inject(lab, mortals)));
+    for (const outcome of await Promise.allSettled(chosen.map((fault) => fault.inject(lab, mortals)))) {
+      if (outcome.status === 'rejected') surprises.push(String(outcome.reason));
+    }
     for (const fault of chosen) lab.inject(fault.name);
   }
   await lab.heal();
   await load.stop();
+  return surprises;
 }
 
 /** Two that do not both handle the same server: that would only be the lab in its own way. */
