@@ -69,6 +69,8 @@ export function startNotifications(parts: NotificationParts): { close: () => Pro
 function startAlertMails({ config, db, log }: NotificationParts): Recurring | undefined {
   const { ALERT_MAIL_TO: to, MAIL_FROM: from } = config;
   if (to === undefined) return undefined;
-  const mailer = createAlertMailer({ db, transport: openMailTransport(config), from, to, log });
+  // A mailer that is alive is done by then: the conversation and as long again for the outcome's commit.
+  const timing = { leaseMs: 2 * config.MAIL_TIMEOUT_MS };
+  const mailer = createAlertMailer({ db, transport: openMailTransport(config), from, to, log, timing });
   return new Recurring({ name: 'alert mails', pauseMs: pausesMs.alerts, log, task: () => mailer.runOnce() });
 }

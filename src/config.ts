@@ -89,6 +89,8 @@ const environmentSchema = z.object({
     .enum(['at-most-once', 'at-least-once'], 'must be at-most-once or at-least-once')
     .default('at-most-once'),
   MAIL_CONNECTIONS: integer(1, 200).default(10),
+  // For the whole conversation. By default less than a shutdown waits for what is in hand.
+  MAIL_TIMEOUT_MS: integer(100, 600_000).default(20_000),
   ALERT_MAIL_TO: mailAddress.optional(),
   PUBLIC_URL: urlWith(['http:', 'https:'])
     .refine((value) => !/[?#]/.test(value), 'must have no query and no fragment')

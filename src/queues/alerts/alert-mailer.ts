@@ -9,7 +9,7 @@ import {
 } from '../../store/alerts.ts';
 import type { Database } from '../../store/database.ts';
 import { MailError } from '../../store/mail/mail-error.ts';
-import { type MailTransport, sendTimeoutMs } from '../../store/mail/mail-transport.ts';
+import type { MailTransport } from '../../store/mail/mail-transport.ts';
 import { alertSubject, alertText } from './alert-mail-text.ts';
 
 export interface AlertMailerParts {
@@ -33,8 +33,8 @@ const defaultTiming: AlertMailerTiming = {
   gatherMs: 5_000,
   // A failure that lasts makes two mails a minute, and not one for each round.
   pauseMs: 30_000,
-  // A mailer that is alive is done by then: the conversation and as long again for the outcome's commit.
-  leaseMs: 2 * sendTimeoutMs,
+  // A mailer that is alive is done by then: see startAlertMails.
+  leaseMs: 40_000,
   retryMs: 5_000,
   // A mail server that is back is noticed within five minutes.
   maxRetryMs: 300_000,

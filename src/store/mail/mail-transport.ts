@@ -25,15 +25,12 @@ export interface MailTransport {
   close(): Promise<void>;
 }
 
-/** The mail server gets this long for the whole conversation: less than a shutdown waits for what is in hand. */
-export const sendTimeoutMs = 20_000;
-
 /** Without MAIL_URL, mail is kept as files under the data folder. */
 export function openMailTransport(
-  config: Pick<Config, 'MAIL_URL' | 'SEMEL_DATA_DIR'>,
+  config: Pick<Config, 'MAIL_URL' | 'MAIL_TIMEOUT_MS' | 'SEMEL_DATA_DIR'>,
   { maxConnections = 1, onData }: { maxConnections?: number; onData?: () => void } = {},
 ): MailTransport {
   return config.MAIL_URL
-    ? openSmtpTransport(config.MAIL_URL, { timeoutMs: sendTimeoutMs, maxConnections, onData })
+    ? openSmtpTransport(config.MAIL_URL, { timeoutMs: config.MAIL_TIMEOUT_MS, maxConnections, onData })
     : openCaptureTransport(join(config.SEMEL_DATA_DIR, 'mail'));
 }

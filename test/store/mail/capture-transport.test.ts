@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 const list = (limit = 50) => listCaptured(join(dataDir, 'mail'), { limit });
-const open = () => openMailTransport({ MAIL_URL: undefined, SEMEL_DATA_DIR: dataDir });
+const open = () => openMailTransport({ MAIL_URL: undefined, MAIL_TIMEOUT_MS: 1_000, SEMEL_DATA_DIR: dataDir });
 
 it('a captured mail is a file that can be parsed and that only its owner may read', async () => {
   const { externalId } = await open().send(message);
@@ -147,6 +147,6 @@ it('a mail that cannot be composed leaves no file', async () => {
 });
 
 it('a folder that cannot be written is a certain "not sent"', async () => {
-  const transport = openMailTransport({ MAIL_URL: undefined, SEMEL_DATA_DIR: '/dev/null' });
+  const transport = openMailTransport({ MAIL_URL: undefined, MAIL_TIMEOUT_MS: 1_000, SEMEL_DATA_DIR: '/dev/null' });
   await expect(transport.send(message)).rejects.toMatchObject({ name: 'MailError', outcome: 'not_sent' });
 });

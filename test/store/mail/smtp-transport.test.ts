@@ -106,7 +106,10 @@ it('a mail that cannot be composed reaches no server', async () => {
 
 it('a mailing arrives with both of its parts and a way out', async () => {
   const unsubscribeUrl = 'https://lists.example/u/1';
-  const transport = openMailTransport({ MAIL_URL: sink.url, SEMEL_DATA_DIR: '/nowhere' }, { maxConnections: 7 });
+  const transport = openMailTransport(
+    { MAIL_URL: sink.url, MAIL_TIMEOUT_MS: 20_000, SEMEL_DATA_DIR: '/nowhere' },
+    { maxConnections: 7 },
+  );
   expect(transport.maxInHand).toBe(7);
   await transport.send({ ...message, html: '<p>Zoë</p>', unsubscribeUrl });
   await transport.close();

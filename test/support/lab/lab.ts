@@ -65,6 +65,7 @@ const quickly: Record<string, string> = {
   // Many: on a busy machine an attempt may fail although the receiver is well.
   WEBHOOK_RETRY_DELAYS_MS: Array.from({ length: 30 }, () => '300').join(','),
   MAIL_CONNECTIONS: '5',
+  MAIL_TIMEOUT_MS: '2000',
   WORKER_CONCURRENCY: '20',
   RATE_LIMIT_PER_MINUTE: '0',
 };
