@@ -33,4 +33,9 @@ describe('failpoints', () => {
       .join('\n');
     expect(failpointNames.filter((name) => !code.includes(`itFailpoint('${name}')`))).toEqual([]);
   });
+
+  it('are each used by a test that kills or stops a process there', () => {
+    const tests = listProject('test/faults').map(readText).join('\n');
+    expect(failpointNames.filter((name) => !tests.includes(`${name}=`))).toEqual([]);
+  });
 });
