@@ -9,7 +9,7 @@ import { parse as parseYaml } from 'yaml';
 import { findFreePort } from '../scripts/embedded/free-port.ts';
 import { operations } from '../src/processors/registry.ts';
 import { compareOutput, namedCommands, pages, parseJson, placeOf, readBlocks } from './support/doc-blocks.ts';
-import { checkCommand, knownCommands } from './support/doc-commands.ts';
+import { checkCommand, knownCommands, unknownVariables } from './support/doc-commands.ts';
 import { checkServices } from './support/doc-compose.ts';
 import { DocReaders, failing } from './support/doc-readers.ts';
 import { startDocServer } from './support/doc-server.ts';
@@ -94,8 +94,8 @@ it.each([
   ['there is no line like "created    2"', 'echo "created    1"', 'created    2\n'],
   ['there is no line like "2 rows in 1 s"', 'echo "2 lines in 1 s"', '2 rows in 1 s\n'],
   ['there is no line like "first"', 'echo second; echo first', 'second\nfirst\nfirst\n'],
-  ['"npm start -- --fast" is wrong: no test runs it', 'npm start -- --fast'],
-  ['"npm run demo fast" is wrong: no test runs it', 'npm run demo fast'],
+  ['"npm start -- --fast" is wrong: it takes no --fast', 'npm start -- --fast'],
+  ['"npm run demo fast" is wrong: it takes no fast', 'npm run demo fast'],
   ['"npm test -- test/nowhere" is wrong: there is no test', 'npm test -- test/nowhere'],
   ['"npx vitest run nowhere" is wrong: there is no test', 'npx vitest run nowhere'],
   ['nothing checks "npx vitest --nowhere"', 'npx vitest --nowhere'],
@@ -192,6 +192,14 @@ it('JSON, YAML and CSV can be read', () => {
     expect(() => checkServices(services), placeOf(block)).not.toThrow();
   }
   for (const block of ofLanguage('csv')) expect(() => parseCsv(block.text), placeOf(block)).not.toThrow();
+});
+
+it('the variables that a page sets are read by the service', () => {
+  expect(unknownVariables('PORT=4000 PROT=1 npm start\nexport MINE=1\nAWS_REGION=…\nLOG_LEVLE=info')).toEqual([
+    'PROT',
+    'LOG_LEVLE',
+  ]);
+  for (const block of ofLanguage('sh')) expect(unknownVariables(block.text), placeOf(block)).toEqual([]);
 });
 
 it.each(pages)('the commands that the text of %s names are right', (page) => {

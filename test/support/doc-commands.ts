@@ -1,6 +1,7 @@
 import { readAuditOptions } from '../../scripts/audit-verify/options.ts';
 import { readOptions as readBenchOptions } from '../../scripts/bench/options.ts';
 import { readOptions as readBulkOptions } from '../../scripts/bulk/options.ts';
+import { environmentVariables } from '../../src/config.ts';
 import { operations } from '../../src/processors/registry.ts';
 import { linesOf } from './doc-blocks.ts';
 import { checkCompose } from './doc-compose.ts';
@@ -26,12 +27,12 @@ const testFiles = listProject('test').filter((path) => path.endsWith('.test.ts')
 export const knownCommands: readonly KnownCommand[] = [
   {
     command: 'npm start',
-    check: (_args, typed) => checkIsFound('npm start', typed),
+    check: (args, typed) => checkIsFound('npm start', args, typed),
     because: 'it does not end by itself; test/scripts/start.test.ts starts every such line of the pages',
   },
   {
     command: 'npm run demo',
-    check: (_args, typed) => checkIsFound('npm run demo', typed),
+    check: (args, typed) => checkIsFound('npm run demo', args, typed),
     because: 'it takes half a minute; test/scripts/demo.test.ts runs every such line of the pages',
   },
   { command: 'npm run bulk', check: checkBulk },
@@ -75,9 +76,16 @@ export function checkCommand(typed: TypedCommand): string | undefined {
 }
 
 /** Another test runs the lines that it finds on the pages; this has to be one of them. */
-function checkIsFound(command: string, typed: TypedCommand): void {
+function checkIsFound(command: string, args: string[], typed: TypedCommand): void {
+  refuseArguments(args);
   const isFound = linesOf(command).some(({ text }) => ` ${text}`.endsWith(` ${textOf(typed)}`));
   if (!isFound) throw new Error('no test runs it');
+}
+
+/** Variables that a line sets for a program, and that none of ours reads. What a reader keeps for later is exported. */
+export function unknownVariables(source: string): string[] {
+  const assigned = source.split('\n').flatMap((line) => /^(?:\w+=\S* *)+/.exec(line)?.[0].match(/\w+(?==)/g) ?? []);
+  return assigned.filter((name) => !/^AWS_/.test(name) && !environmentVariables.includes(name));
 }
 
 /** What npm hands to the script. */
