@@ -26,10 +26,13 @@ async function demo(screen: Screen, isSabotaged: boolean, asked: AbortSignal): P
   screen.step('Start Postgres, Redis, an API, a worker and a mail server, all new and on free ports');
   const sink = await startMailSink(isSabotaged);
   const installation = await startInstallation(root, sink.url);
+  const leaving = new AbortController();
   try {
-    const story = tell({ screen, isSabotaged, sink, installation });
+    const story = tell({ screen, isSabotaged, sink, installation, left: leaving.signal });
     return await Promise.race([story, installation.failed, whenAborted(asked).then(() => undefined)]);
   } finally {
+    // An API that ends waits for the results of those who ask; whoever pressed Ctrl-C would wait with them.
+    leaving.abort();
     await installation.stop();
     await sink.close();
   }
@@ -40,10 +43,11 @@ interface Stage {
   readonly isSabotaged: boolean;
   readonly sink: MailSink;
   readonly installation: Installation;
+  readonly left: AbortSignal;
 }
 
-async function tell({ screen, isSabotaged, sink, installation }: Stage): Promise<boolean> {
-  const api = openSemelApi(installation.url, installation.apiKey);
+async function tell({ screen, isSabotaged, sink, installation, left }: Stage): Promise<boolean> {
+  const api = openSemelApi(installation.url, installation.apiKey, left);
   const firstWorker = installation.startWorker();
   screen.say(`The API is at ${installation.url}, worker 1 is process ${firstWorker.pid}.`);
 

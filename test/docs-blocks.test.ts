@@ -1,19 +1,18 @@
 import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { z } from 'zod';
-import { defineOperation, printableKey } from '../src/processors/define-operation.ts';
+import { findFreePort } from '../scripts/embedded/free-port.ts';
 import { operations } from '../src/processors/registry.ts';
-import { ensureApiKey } from '../src/store/api-keys.ts';
-import { compareOutput, pages, parseJson, placeOf, readBlocks } from './support/doc-blocks.ts';
-import { DocShell, notRun, type Placeholders } from './support/doc-shell.ts';
+import { compareOutput, namedCommands, pages, parseJson, placeOf, readBlocks } from './support/doc-blocks.ts';
+import { checkCommand, knownCommands, unknownVariables } from './support/doc-commands.ts';
+import { checkServices } from './support/doc-compose.ts';
+import { DocReaders, failing } from './support/doc-readers.ts';
+import { startDocServer } from './support/doc-server.ts';
 import { eventually } from './support/eventually.ts';
 import { writeReadmeExample } from './support/readme-example.ts';
 import { startTestService, type TestService } from './support/service.ts';
@@ -22,13 +21,15 @@ import { readText, root } from './support/sources.ts';
 /*
  * Every block of every page is checked, in the order of its page. Whoever writes one:
  *   sh     is run by bash against a service of this test. Exports hold for the later blocks of the page. Each curl has to be
- *          answered with 2xx, or with 409 where only the state of things is in the way.
+ *          answered with 2xx, or with 409 where only the state of things is in the way. npm, npx and docker commands are
+ *          those of support/doc-commands.ts, which says of each whether it is run here or who runs it.
  *   (none) right after sh is what a reader should see: status line, headers and the form of JSON are compared. An id in it
- *          stands, in later blocks, for the one that came.
+ *          stands, in later blocks, for the one that came. Of other lines the counts are compared, and the words.
  *   json   likewise after sh; elsewhere it has to parse.
- *   ts     is compiled and run. It imports from 'semel' or 'semel/client'.
- *   yaml, csv   have to parse; csv with as many cells in each row as in the header.
- * What only a reader has goes to `placeholders` below; a command that cannot be run goes to `notRun` in support/doc-shell.ts.
+ *   ts     is compiled and run. It imports from 'semel' or 'semel/client'. What listens is sent a webhook.
+ *   csv    has to parse. If the line before it ends with the name of a file and a colon, the commands after it find the file.
+ *   yaml   has to parse; its services have to be those of docker-compose.yml.
+ * What only a reader has goes to the placeholders of support/doc-readers.ts.
  */
 
 const blocks = pages.flatMap(readBlocks);
@@ -43,15 +44,7 @@ const runElsewhere = [
 
 let service: TestService;
 let folder: string;
-
-const failing = defineOperation({
-  name: 'docs.failing',
-  request: z.strictObject({}),
-  key: { required: true, pattern: printableKey },
-  onMismatch: 'reject',
-  replay: 'stored',
-  process: () => Promise.reject(new Error('as always')),
-});
+let readers: DocReaders;
 
 beforeAll(async () => {
   // Below node_modules, so that packages are found from there, and nobody else finds it.
@@ -63,81 +56,13 @@ beforeAll(async () => {
     operations: [...operations, failing, renaming],
     environment: { RETRY_DELAYS_MS: '1', WAIT_SECONDS: '30', WEBHOOK_ALLOW_PRIVATE: 'true' },
   });
+  readers = new DocReaders(service, folder);
 });
 
 afterAll(async () => {
   await service.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-/** Each page has a reader of its own, so that no page disturbs another. */
-async function keyOfReader(page: string): Promise<string> {
-  const key = `key-of-the-reader-of-${page}`;
-  await ensureApiKey(service.db, key, { client: page.replaceAll('/', '.'), scopes: ['operate', 'admin'] });
-  return key;
-}
-
-async function settle(): Promise<void> {
-  await eventually(async () => {
-    const { rows } = await sql<{ busy: boolean }>`
-      select exists (select from records where settled_at is null)
-        or exists (select from mailings where status in ('QUEUED', 'INGESTING', 'SENDING')) as busy`.execute(
-      service.db,
-    );
-    expect(rows).toEqual([{ busy: false }]);
-  });
-}
-
-/** Of somebody else, so that it is still there when a page has retried everything of client default. */
-async function failOnce(): Promise<string> {
-  const options = { key: randomUUID(), apiKey: await keyOfReader('nobody') };
-  const answer = await service.api.post('/v1/operations/docs.failing', {}, options);
-  return String(answer.headers['operation-id']);
-}
-
-async function findDeadLetter(): Promise<string> {
-  await failOnce();
-  return (await service.api.get('/v1/admin/dead-letters?client=nobody&limit=1')).body.items[0].id;
-}
-
-async function makeApiKey(): Promise<string> {
-  return (await service.api.post('/v1/admin/api-keys', { client: 'docs', scopes: ['operate'] })).body.id;
-}
-
-async function makeFault(): Promise<string> {
-  const { rows } = await sql<{ id: string }>`
-    insert into invariant_faults (invariant, subject, detail) values ('entries_sent_twice', ${randomUUID()}, '{}')
-    returning id`.execute(service.db);
-  return String(rows[0]?.id);
-}
-
-async function uploadList(apiKey: string): Promise<string> {
-  const options = { apiKey, headers: { 'content-type': 'text/csv' } };
-  const path = `/v1/mailings?filename=${randomUUID()}.csv`;
-  return (await service.api.send('POST', path, 'email\nada@example.com\n', options)).body.mailingId;
-}
-
-const placeholders = (apiKey: string): Placeholders => [
-  [/(http:\/\/)?(127\.0\.0\.1|localhost):3000/g, service.api.url],
-  // A name of the reader's own network; here it must resolve without one.
-  ['https://hooks.example/', 'http://127.0.0.1:9/'],
-  ['/records/$ID', async () => `/records/${await failOnce()}`],
-  ['/dead-letters/$ID', async () => `/dead-letters/${await findDeadLetter()}`],
-  ['/api-keys/$ID', async () => `/api-keys/${await makeApiKey()}`],
-  ['/faults/$ID', async () => `/faults/${await makeFault()}`],
-  ['/mailings/$ID', async () => `/mailings/${await uploadList(apiKey)}`],
-];
-
-async function openShell(page: string): Promise<DocShell> {
-  const apiKey = await keyOfReader(page);
-  return await DocShell.open({
-    folder: join(folder, randomUUID()),
-    dataDir: service.environment.SEMEL_DATA_DIR ?? '',
-    environment: { SEMEL_API_KEY: apiKey },
-    placeholders: placeholders(apiKey),
-    settle,
-  });
-}
 
 it('every block says what it is', () => {
   const known = ['', 'sh', 'ts', 'json', 'yaml', 'csv'];
@@ -147,14 +72,17 @@ it('every block says what it is', () => {
 
 describe.each(pagesWithCommands)('the commands of %s', (page) => {
   it('do what the page says, in order', async () => {
-    const shell = await openShell(page);
+    const shell = await readers.openShell(page);
     const faults: string[] = [];
-    for (const block of ofLanguage('sh').filter((each) => each.page === page)) {
-      faults.push(...(await shell.run(block)).faults);
+    for (const block of blocks.filter((each) => each.page === page)) {
+      if (block.language === 'csv' && block.file !== undefined) await shell.write(block);
+      if (block.language === 'sh') faults.push(...(await shell.run(block)).faults);
     }
     expect(faults.join('\n\n')).toBe('');
   });
 });
+
+const composeVariables = 'POSTGRES_PASSWORD=… SEMEL_API_KEY=… SEMEL_ADMIN_PASSWORD=… SEMEL_SECRET_KEY=…';
 
 it.each([
   ['exit code 1', 'false'],
@@ -163,8 +91,24 @@ it.each([
   ['a curl was answered with 401', 'curl -s localhost:3000/v1/accounts'],
   ['nothing checks "docker run semel"', 'docker run semel'],
   ['nothing like {"id":1} came', 'echo nothing', '{"id":1}'],
+  ['there is no line like "created    2"', 'echo "created    1"', 'created    2\n'],
+  ['there is no line like "2 rows in 1 s"', 'echo "2 lines in 1 s"', '2 rows in 1 s\n'],
+  ['there is no line like "first"', 'echo second; echo first', 'second\nfirst\nfirst\n'],
+  ['"npm start -- --fast" is wrong: it takes no --fast', 'npm start -- --fast'],
+  ['"npm run demo fast" is wrong: it takes no fast', 'npm run demo fast'],
+  ['"npm test -- test/nowhere" is wrong: there is no test', 'npm test -- test/nowhere'],
+  ['"npx vitest run nowhere" is wrong: there is no test', 'npx vitest run nowhere'],
+  ['nothing checks "npx vitest --nowhere"', 'npx vitest --nowhere'],
+  ['"npm run bench -- --only nothing" is wrong: Usage', 'npm run bench -- --only nothing'],
+  ['npm takes --only for itself', 'npm run bench --only replays'],
+  ['docker-compose.yml has no service workers', `${composeVariables} docker compose up --scale workers=4`],
+  ['docker-compose.yml has no service redish', `${composeVariables} docker compose up redish`],
+  ["Unknown option '--biuld'", `${composeVariables} docker compose up --biuld`],
+  ['docker-compose.yml needs POSTGRES_PASSWORD', 'docker compose up'],
+  ['nowhere.csv', 'npm run bulk -- nowhere.csv --operation transfer.create'],
+  ["Unknown option '--fast'", 'npm run audit:verify -- --fast'],
 ])('a page would fail with: %s', async (fault, source, shown?: string) => {
-  const shell = await openShell('nobody');
+  const shell = await readers.openShell('nobody');
   const block = { page: 'page.md', line: 1, language: 'sh', text: `${source}\n`, ...(shown && { shown }) };
   const { faults } = await shell.run(block);
   expect(faults).toHaveLength(1);
@@ -176,17 +120,22 @@ describe('TypeScript', () => {
   const programs = ofLanguage('ts').filter(
     ({ page, text: source }) => !runElsewhere.some((other) => other.page === page && other.block.test(source)),
   );
-  const nameOf = (block: (typeof programs)[number]) => placeOf(block).replaceAll(/[^\w]+/g, '-');
+  const fileOf = (block: (typeof programs)[number]) =>
+    join(folder, 'programs', `${placeOf(block).replaceAll(/[^\w]+/g, '-')}.ts`);
+  const servers = programs.filter(({ text: source }) => source.includes('.listen('));
+  let port: number;
 
   beforeAll(async () => {
+    port = await findFreePort();
     await mkdir(join(folder, 'programs'));
     await writeFile(join(folder, 'programs', 'package.json'), JSON.stringify({ type: 'module' }));
     for (const block of programs) {
       const source = block.text
         .replaceAll(/from 'semel(\/client)?'/g, (_, part) => `from '../../../../src/${part ? 'client/' : ''}index.ts'`)
-        .replaceAll('http://127.0.0.1:3000', service.api.url);
+        .replaceAll('http://127.0.0.1:3000', service.api.url)
+        .replaceAll(/\.listen\(\d+/g, `.listen(${port}`);
       // Without it a block that imports nothing would be a script and share its names with the others.
-      await writeFile(join(folder, 'programs', `${nameOf(block)}.ts`), `${source}\nexport {};\n`);
+      await writeFile(fileOf(block), `${source}\nexport {};\n`);
     }
   });
 
@@ -197,15 +146,32 @@ describe('TypeScript', () => {
     expect(compiled).toEqual({ code: 0, output: '', errors: '' });
   });
 
-  // A server that listens never ends; the compiler has seen it.
-  const ending = programs.filter(({ text: source }) => !/\.listen\(/.test(source));
+  const ending = programs.filter((block) => !servers.includes(block));
   it.each(ending.map((block) => [placeOf(block), block] as const))('%s runs', async (_place, block) => {
-    const file = join(folder, 'programs', `${nameOf(block)}.ts`);
-    const { code, errors } = await run(process.execPath, ['--import', 'tsx', file], {
-      SEMEL_API_KEY: await keyOfReader(block.page),
+    const { code, errors } = await run(process.execPath, ['--import', 'tsx', fileOf(block)], {
+      SEMEL_API_KEY: await readers.keyOf(block.page),
     });
     // What a program catches and reports is a failure of the page, too.
     expect({ code, errors }).toEqual({ code: 0, errors: '' });
+  });
+
+  it.each(servers.map((block) => [placeOf(block), block] as const))('%s takes a webhook', async (_place, block) => {
+    const { api } = service;
+    const wanted = { url: `http://127.0.0.1:${port}/`, events: ['transfer.completed'] };
+    const { id, secret } = (await api.post('/v1/webhooks', wanted)).body;
+    const server = await startDocServer(fileOf(block), port, { WEBHOOK_SECRET: secret });
+    try {
+      const { eventId } = (await api.post(`/v1/webhooks/${id}/test`, {})).body;
+      await eventually(async () => {
+        const [delivery] = (await api.get(`/v1/webhooks/${id}/deliveries`)).body.items;
+        expect(delivery).toMatchObject({ eventId, status: 'DELIVERED', attempts: 1 });
+      });
+      expect(server.output()).toBe(`${eventId} webhook.test\n`);
+      const unsigned = await fetch(server.url, { method: 'POST', body: '{"type":"transfer.completed"}' });
+      expect(unsigned.status).toBe(400);
+    } finally {
+      await server.stop();
+    }
   });
 });
 
@@ -221,13 +187,29 @@ it('JSON, YAML and CSV can be read', () => {
       .filter((block) => parseJson(block.text) === undefined)
       .map(placeOf),
   ).toEqual([]);
-  for (const block of ofLanguage('yaml')) expect(() => parseYaml(block.text), placeOf(block)).not.toThrow();
+  for (const block of ofLanguage('yaml')) {
+    const services = Object.keys(parseYaml(block.text, { merge: true }).services);
+    expect(() => checkServices(services), placeOf(block)).not.toThrow();
+  }
   for (const block of ofLanguage('csv')) expect(() => parseCsv(block.text), placeOf(block)).not.toThrow();
+});
+
+it('the variables that a page sets are read by the service', () => {
+  expect(unknownVariables('PORT=4000 PROT=1 npm start\nexport MINE=1\nAWS_REGION=…\nLOG_LEVLE=info')).toEqual([
+    'PROT',
+    'LOG_LEVLE',
+  ]);
+  for (const block of ofLanguage('sh')) expect(unknownVariables(block.text), placeOf(block)).toEqual([]);
+});
+
+it.each(pages)('the commands that the text of %s names are right', (page) => {
+  const commands = namedCommands(page).map((text) => ({ words: text.split(/\s+/), environment: {} }));
+  expect(commands.map(checkCommand).filter((fault) => fault !== undefined)).toEqual([]);
 });
 
 describe('what is not run here', () => {
   it('is checked by something that exists', () => {
-    const named = [...notRun.map(({ because }) => because), ...runElsewhere.map(({ by }) => by)];
+    const named = [...knownCommands.map(({ because = '' }) => because), ...runElsewhere.map(({ by }) => by)];
     const files = named.flatMap((reason) => [...reason.matchAll(/test\/[\w./-]+\.ts/g)].map(([file]) => file));
     expect(files.length).toBeGreaterThan(3);
     for (const file of files) expect(() => readText(file), file).not.toThrow();

@@ -13,8 +13,8 @@ export interface SemelApi {
 // Beyond the ten seconds for which Semel itself waits for a result; longer means that it hangs.
 const requestTimeoutMs = 30_000;
 
-/** Calls Semel as any program would: over HTTP, with a key, a POST if there is a body. */
-export function openSemelApi(url: string, apiKey: string): SemelApi {
+/** Calls Semel as any program would: over HTTP, with a key, a POST if there is a body. The signal ends what is under way. */
+export function openSemelApi(url: string, apiKey: string, left: AbortSignal): SemelApi {
   const send: SemelApi['send'] = async (path, { body, key, prefer } = {}) => {
     const isForm = body instanceof FormData;
     const answer = await fetch(`${url}${path}`, {
@@ -26,7 +26,7 @@ export function openSemelApi(url: string, apiKey: string): SemelApi {
         ...(prefer ? { prefer } : {}),
       },
       ...(body ? { body: isForm ? body : JSON.stringify(body) } : {}),
-      signal: AbortSignal.timeout(requestTimeoutMs),
+      signal: AbortSignal.any([left, AbortSignal.timeout(requestTimeoutMs)]),
     });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   };

@@ -3,53 +3,75 @@ import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isAlive } from '../../scripts/embedded/process-identity.ts';
-import { expectGone, makeDataDir, NpmStart } from '../support/npm-start.ts';
+import { linesOf } from '../support/doc-blocks.ts';
+import { expectGone, makeDataDir, NpmStart, type StartOptions } from '../support/npm-start.ts';
 
 const run = promisify(execFile);
+/** As the pages have them. */
+const lines = [...new Set(linesOf('npm start').map(({ text }) => text))];
 const paste = async (command: string): Promise<string> => (await run('sh', ['-c', command])).stdout;
 
 describe('npm start', () => {
-  let dataDir: Awaited<ReturnType<typeof makeDataDir>>;
+  const dataDirs: Awaited<ReturnType<typeof makeDataDir>>[] = [];
   let started: NpmStart[] = [];
 
-  const start = async (environment?: NodeJS.ProcessEnv): Promise<NpmStart> => {
-    const one = await NpmStart.in(dataDir.path, environment);
+  const start = async (options?: StartOptions): Promise<NpmStart> => {
+    const one = await NpmStart.in(dataDir(), options);
     started.push(one);
     return one;
   };
 
-  beforeEach(async () => {
-    dataDir = await makeDataDir();
-  });
+  const useNewDataDir = async (): Promise<void> => {
+    dataDirs.push(await makeDataDir());
+  };
+  const dataDir = (): string => dataDirs.at(-1)?.path ?? '';
+
+  // Most tests share it, since a start over what is there takes less time than a first one.
+  beforeAll(useNewDataDir);
 
   afterEach(async () => {
     await Promise.all(started.map((one) => one.end()));
     started = [];
-    await dataDir.remove();
   });
 
-  it('prints a curl that works when pasted, keeps the data, and leaves no process behind at Ctrl-C', async () => {
-    const first = await start();
-    const answer = await paste(await first.curl());
-    expect(first.output).toContain(`http://127.0.0.1:${first.port}/docs`);
-    expect(answer).toMatch(/^HTTP\/1\.1 201/);
-    expect(answer).toMatch(/idempotent-replayed: false/i);
-    expect(statSync(join(dataDir.path, 'credentials.json')).mode & 0o777).toBe(0o600);
-    const pids = first.pids();
-    for (const pid of Object.values(pids)) expect(isAlive(pid)).toBe(true);
-
-    first.pressCtrlC();
-    expect(await first.exitCode).toBe(0);
-    await expectGone(pids);
-
-    const second = await start();
-    const replay = await paste(await second.curl());
-    expect(replay).toMatch(/^HTTP\/1\.1 201/);
-    expect(replay).toMatch(/idempotent-replayed: true/i);
-    expect(replay.split('\r\n\r\n')[1]).toBe(answer.split('\r\n\r\n')[1]);
+  afterAll(async () => {
+    for (const each of dataDirs) await each.remove();
   });
+
+  it('is on a page', () => {
+    expect(lines).toContain('npm start');
+  });
+
+  it.each(lines)(
+    'prints a curl that works, keeps the data, and leaves no process behind at Ctrl-C: %s',
+    async (line) => {
+      await useNewDataDir();
+      const first = await start({ line });
+      const answer = await paste(await first.curl());
+      expect(first.output).toContain(`http://127.0.0.1:${first.port}/docs`);
+      expect(answer).toMatch(/^HTTP\/1\.1 201/);
+      expect(answer).toMatch(/idempotent-replayed: false/i);
+      expect(statSync(join(dataDir(), 'credentials.json')).mode & 0o777).toBe(0o600);
+      const pids = first.pids();
+      for (const pid of Object.values(pids)) expect(isAlive(pid)).toBe(true);
+
+      first.pressCtrlC();
+      await first.exitCode;
+      expect(first.output).toContain('\nStopped.\n');
+      await expectGone(pids);
+
+      const second = await start();
+      const replay = await paste(await second.curl());
+      expect(replay).toMatch(/^HTTP\/1\.1 201/);
+      expect(replay).toMatch(/idempotent-replayed: true/i);
+      expect(replay.split('\r\n\r\n')[1]).toBe(answer.split('\r\n\r\n')[1]);
+      second.pressCtrlC();
+      // npm itself ends by the signal, whatever its script says.
+      expect(await second.exitCode).toBe(0);
+    },
+  );
 
   it('refuses beside a running one and names its URL', async () => {
     const first = await start();
@@ -99,7 +121,7 @@ describe('npm start', () => {
       await new Promise((resolve) => other.once('listening', resolve));
       const address = other.address();
       const port = typeof address === 'object' && address !== null ? address.port : 0;
-      const refused = await start({ PORT: String(port) });
+      const refused = await start({ environment: { PORT: String(port) } });
       expect(await refused.exitCode).toBe(1);
       expect(refused.output.trim().split('\n').at(-1)).toBe(
         `Port ${port} is taken by another program: set PORT to a free one.`,
@@ -111,7 +133,7 @@ describe('npm start', () => {
 
   it('takes the credentials of the environment before its own', async () => {
     const apiKey = "given-'key'-with-quotes";
-    const one = await start({ SEMEL_API_KEY: apiKey });
+    const one = await start({ environment: { SEMEL_API_KEY: apiKey } });
     expect(one.output + (await one.curl())).toContain("given-'\\''key'\\''-with-quotes");
     expect(await paste(await one.curl())).toMatch(/^HTTP\/1\.1 201/);
   });

@@ -6,6 +6,8 @@ export interface DocBlock {
   line: number;
   language: string;
   text: string;
+  /** The file that the line before the block names: the block is what is in it. */
+  file?: string;
   /** What the page shows as the output of a command: the block that follows it with nothing between. */
   shown?: string;
 }
@@ -21,6 +23,7 @@ export function readBlocks(page: string): DocBlock[] {
     line: source.slice(0, match.index).split('\n').length,
     language: match[1] ?? '',
     text: match[2] ?? '',
+    ...fileOf(source.slice(0, match.index)),
     end: match.index + match[0].length,
   }));
   return blocks.map(({ end, ...block }, index) => {
@@ -29,6 +32,25 @@ export function readBlocks(page: string): DocBlock[] {
     const follows = isShown && source.slice(end).trimStart().startsWith(`\`\`\`${next.language}\n${next.text}`);
     return follows ? { ...block, shown: next.text } : block;
   });
+}
+
+function fileOf(before: string): { file?: string } {
+  const [, file] = /`([\w-]+\.\w+)`[^`\n]*:\n\n$/.exec(before) ?? [];
+  return file === undefined ? {} : { file };
+}
+
+/** The lines of all pages that run a command, with the variables in front of it and without the comment behind it. */
+export function linesOf(command: string): { page: string; text: string }[] {
+  const blocks = pages.flatMap(readBlocks).filter(({ language }) => language === 'sh');
+  return blocks
+    .flatMap(({ page, text }) => text.split('\n').map((line) => ({ page, text: line.replace(/\s+#.*$/, '') })))
+    .filter(({ text }) => `${text.replace(/^(\w+=\S* +)+/, '')} `.startsWith(`${command} `));
+}
+
+/** The commands that a page names between backticks in its text. */
+export function namedCommands(page: string): string[] {
+  const prose = readText(page).replaceAll(/^```.*?^```$/gms, '');
+  return [...prose.matchAll(/`((?:npm|npx|docker compose) [^`]+)`/g)].map(([, command = '']) => command);
 }
 
 export interface Comparison {
@@ -51,12 +73,28 @@ export function compareOutput(shown: string, output: string): Comparison {
     if (header !== undefined && !new RegExp(`^${header}: `, 'im').test(output)) faults.push(`there is no ${header}`);
     if (header === 'idempotent-replayed' && !output.includes(line)) faults.push(`it does not say "${line}"`);
   }
+  const texts = readValues(shown).length > 0 || shown.startsWith('HTTP/') ? [] : shown.split('\n').filter(Boolean);
+  const missing = findMissing(texts, output.split('\n'));
+  if (missing !== undefined) faults.push(`there is no line like "${missing}"`);
   for (const [index, value] of readValues(shown).entries()) {
     if (came[index] === undefined) faults.push(`nothing like ${JSON.stringify(value)} came`);
     else compareForm(value, came[index], `value ${index + 1}`, comparison);
   }
   return comparison;
 }
+
+/** Lines come in the order in which they are shown, perhaps with others between. */
+function findMissing(shown: readonly string[], came: readonly string[]): string | undefined {
+  const left = came.map(formOf);
+  return shown.find((line) => {
+    const at = left.indexOf(formOf(line));
+    left.splice(0, at + 1);
+    return at === -1;
+  });
+}
+
+/** A count is as it is shown; how long something took, and how much there was before, is not. */
+const formOf = (line: string): string => (/^[a-z ]+ \d+$/.test(line) ? line : line.replaceAll(/\d+(\.\d+)?/g, '0'));
 
 /** The JSON of an output: all of it, or its lines that are JSON. */
 function readValues(text: string): object[] {

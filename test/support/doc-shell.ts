@@ -4,17 +4,11 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { compareOutput, type DocBlock, placeOf } from './doc-blocks.ts';
+import { checkCommand, findKnown, knownCommands, type TypedCommand } from './doc-commands.ts';
+import { root } from './sources.ts';
 
-/** Commands that a page may show and that are not run here, each with the reason and who checks it instead. */
-export const notRun: readonly { command: RegExp; because: string }[] = [
-  { command: /^npm (start|test)( |$)/, because: 'test/scripts/start.test.ts starts it, and this is part of npm test' },
-  { command: /^npm run demo( |$)/, because: 'test/scripts/demo.test.ts runs it' },
-  { command: /^npm run bench( |$)/, because: 'it measures for minutes; the figures on the page come from it' },
-  { command: /^npm run audit:verify( |$)/, because: 'test/scripts/audit-verify.test.ts runs it' },
-  { command: /^npm run bulk( |$)/, because: 'test/scripts/bulk-enqueue.test.ts runs it' },
-  { command: /^npx vitest( |$)/, because: 'it is what runs this' },
-  { command: /^docker compose( |$)/, because: 'there is no Docker in the tests; test/docker.test.ts checks its files' },
-];
+/** It would ask the registry for a newer npm. */
+export const quietNpm = { npm_config_update_notifier: 'false', npm_config_offline: 'true' };
 
 export interface ShellResult {
   output: string;
@@ -23,6 +17,8 @@ export interface ShellResult {
 
 /** What stands for something that only a reader has, and what it is here. */
 export type Placeholders = readonly (readonly [shown: string | RegExp, meant: string | (() => Promise<string>)])[];
+
+const readersOwn = 'a-value-that-only-the-reader-has';
 
 const advice = 'Mend the page; if it stands for something that only a reader has, add it to `placeholders`.';
 
@@ -62,11 +58,19 @@ export class DocShell {
     // The real one, which also notes what was answered. A minute is longer than anything here takes.
     const curl = `exec ${await findProgram('curl')} "$@" --max-time 60 -D "$CALLS/$(date +%s%N).answer"`;
     await writeProgram(join(bin, 'curl'), curl);
-    for (const name of ['npm', 'npx', 'docker']) {
-      await writeProgram(join(bin, name), `echo "${name} $*" > "$CALLS/$(date +%s%N).command"`);
-    }
-    const environment = { PATH: `${bin}${delimiter}${process.env.PATH}`, CALLS: join(folder, 'calls'), HOME: folder };
+    for (const name of ['npm', 'npx', 'docker']) await writeProgram(join(bin, name), await standInFor(name));
+    const environment = {
+      PATH: `${bin}${delimiter}${process.env.PATH}`,
+      CALLS: join(folder, 'calls'),
+      HOME: folder,
+      ...quietNpm,
+    };
     return new DocShell({ ...options, environment: { ...options.environment, ...environment } });
+  }
+
+  /** Puts what a block shows into the file that the page names. */
+  async write({ file = '', text: content }: DocBlock): Promise<void> {
+    await writeFile(join(this.#folder, 'cwd', file), await this.#fillIn(content));
   }
 
   async run(block: DocBlock): Promise<ShellResult> {
@@ -91,8 +95,8 @@ export class DocShell {
   }
 
   async #fillIn(source: string): Promise<string> {
-    // An ellipsis is a value that the reader has: what the variable is already.
-    let filled = source.replaceAll(/\b([A-Z_]+)=…/g, '$1="$$$1"');
+    // An ellipsis is a value that the reader has: what the variable is already, or anything.
+    let filled = source.replaceAll(/\b([A-Z_]+)=…/g, (_, name) => `${name}="\${${name}:-${readersOwn}}"`);
     for (const [shown, came] of this.#ids) filled = filled.replaceAll(shown, came);
     for (const [shown, meant] of this.#placeholders) {
       const isThere = typeof shown === 'string' ? filled.includes(shown) : shown.test(filled);
@@ -110,8 +114,11 @@ export class DocShell {
     for (const name of (await readdir(calls)).sort()) {
       const content = await readFile(join(calls, name), 'utf8');
       if (name.endsWith('.command')) {
-        if (!notRun.some(({ command }) => command.test(content.trim())))
-          faults.push(`nothing checks "${content.trim()}"`);
+        const typed = readCommand(content);
+        const known = findKnown(typed);
+        const wasRun = known !== undefined && known.because === undefined;
+        const fault = wasRun ? undefined : checkCommand(typed);
+        if (fault !== undefined) faults.push(fault);
       } else {
         const status = [...content.matchAll(/^HTTP\/\S+ (\d+)/gm)].map(([, code]) => code).at(-1) ?? 'nothing';
         const isFine = /^(2\d\d|409)$/.test(status) || shown?.includes(`HTTP/1.1 ${status}`);
@@ -121,6 +128,25 @@ export class DocShell {
     }
     return faults;
   }
+}
+
+/** Notes how it was called. The real one runs if nobody else runs the command, from the reader's folder. */
+async function standInFor(name: string): Promise<string> {
+  const isRun = knownCommands.filter(({ command, because }) => command.startsWith(`${name} `) && !because);
+  const real = isRun.length > 0 ? await findProgram(name) : '';
+  const cases = isRun.map(({ command }) => `"${command} "*) exec ${real} --prefix ${root} "$@";;`);
+  return `{ printf '%s\\0' ${name} "$@"; printf '\\0'; env -0; } > "$CALLS/$(date +%s%N).command"
+case "${name} $* " in ${cases.join(' ')} esac`;
+}
+
+/** The words, nothing, and the environment, each ended by a zero byte. */
+function readCommand(content: string): TypedCommand {
+  const parts = content.split('\0');
+  const end = parts.indexOf('');
+  const variables = parts
+    .slice(end + 1, -1)
+    .map((each) => [each.split('=', 1)[0] ?? '', each.slice(each.indexOf('=') + 1)]);
+  return { words: parts.slice(0, end), environment: Object.fromEntries(variables) };
 }
 
 async function writeProgram(path: string, line: string): Promise<void> {

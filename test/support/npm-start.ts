@@ -6,9 +6,18 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { findFreePort } from '../../scripts/embedded/free-port.ts';
 import { isAlive } from '../../scripts/embedded/process-identity.ts';
+import { quietNpm } from './doc-shell.ts';
 import { eventually } from './eventually.ts';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+export interface StartOptions {
+  environment?: NodeJS.ProcessEnv;
+  /** What is typed at a shell. Without it, what npm would run is run without npm, which takes less time. */
+  line?: string;
+}
+
+const what = ['scripts/bootstrap.mjs', 'start'];
 
 /** A start as a person at a terminal would make it, with a data folder and a port of its own. */
 export class NpmStart {
@@ -18,12 +27,13 @@ export class NpmStart {
   readonly exitCode: Promise<number | null>;
   output = '';
 
-  private constructor(dataDir: string, port: number, environment: NodeJS.ProcessEnv) {
+  private constructor(dataDir: string, port: number, { environment, line }: StartOptions) {
     this.dataDir = dataDir;
     this.port = port;
-    this.process = spawn(process.execPath, ['scripts/bootstrap.mjs', 'start'], {
+    const [file, args] = line === undefined ? [process.execPath, what] : ['bash', ['-c', line]];
+    this.process = spawn(file, args, {
       cwd: root,
-      env: { ...withoutServiceSettings(), SEMEL_DATA_DIR: dataDir, PORT: String(port), ...environment },
+      env: { ...withoutServiceSettings(), SEMEL_DATA_DIR: dataDir, PORT: String(port), ...quietNpm, ...environment },
       // A group of its own, as a shell gives to each job, so that a test can press Ctrl-C.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -36,8 +46,8 @@ export class NpmStart {
     this.exitCode = new Promise((resolve) => this.process.once('close', (code) => resolve(code)));
   }
 
-  static async in(dataDir: string, environment: NodeJS.ProcessEnv = {}): Promise<NpmStart> {
-    return new NpmStart(dataDir, await findFreePort(), environment);
+  static async in(dataDir: string, options: StartOptions = {}): Promise<NpmStart> {
+    return new NpmStart(dataDir, await findFreePort(), options);
   }
 
   /** Resolves once the banner is printed, with its curl. */
@@ -106,6 +116,6 @@ function postmasterOf(dataDir: string): number {
 
 /** The settings of whoever runs the tests must not leak into the service under test. */
 function withoutServiceSettings(): NodeJS.ProcessEnv {
-  const ours = /^(SEMEL_|REDIS_|DATABASE_|PORT$|HOST$|NODE_ENV$|VITEST|npm_lifecycle_event$)/;
+  const ours = /^(SEMEL_|REDIS_|DATABASE_|PORT$|HOST$|NODE_ENV$|VITEST|npm_)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name)));
 }

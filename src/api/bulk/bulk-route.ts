@@ -60,11 +60,7 @@ async function* readBatches(c: ApiContext, context: BulkContext): AsyncGenerator
   };
   try {
     const chunks = readChunks(c.env.incoming, { stallTimeoutMs, signal: context.parts.stopping });
-    for await (const chunk of chunks) {
-      // Somebody who sends without a pause leaves nothing to wait for, and waiting is where the end is noticed.
-      context.parts.stopping.throwIfAborted();
-      yield* toBatches(splitter.push(chunk as Buffer));
-    }
+    for await (const chunk of chunks) yield* toBatches(splitter.push(chunk as Buffer));
     yield* toBatches(splitter.end());
   } catch (error) {
     const reason = reasonToStop(context.parts, error);

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 export interface ReadOptions {
   /** A body whose next bytes do not come within this time is given up. */
   stallTimeoutMs: number;
-  /** Ends the wait for more. */
+  /** Nothing is read after it. */
   signal?: AbortSignal;
 }
 
@@ -22,8 +22,11 @@ export class StalledError extends AppError {
 export async function* readChunks(incoming: IncomingMessage, options: ReadOptions): AsyncGenerator<Uint8Array> {
   for (;;) {
     const chunk = incoming.read() as Buffer | null;
-    if (chunk !== null) yield chunk;
-    else if (incoming.readableEnded) return;
+    if (chunk !== null) {
+      // Somebody who sends without a pause leaves nothing to wait for.
+      options.signal?.throwIfAborted();
+      yield chunk;
+    } else if (incoming.readableEnded) return;
     else await waitForMore(incoming, options);
   }
 }

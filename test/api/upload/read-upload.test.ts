@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readChunks } from '../../../src/api/upload/read-chunks.ts';
 import { readMultipart } from '../../../src/api/upload/read-multipart.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let server: Server | undefined;
 
@@ -59,4 +60,21 @@ it('a form that ends within its file is refused, although all announced bytes ca
     readMultipart(incoming, patience, ({ content }) => collect(content)),
   );
   await expect(reading).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+});
+
+it('nothing is read after the signal, although more has come already', async () => {
+  const stop = new AbortController();
+  const reason = new Error('the end');
+  let isStopped = false;
+  let readAfterwards = 0;
+  const reading = read(`${head('text/csv', 200_000)}${'x'.repeat(200_000)}`, async (incoming) => {
+    for await (const chunk of readChunks(incoming, { ...patience, signal: stop.signal })) {
+      if (isStopped) readAfterwards += chunk.length;
+      else await eventually(() => expect(incoming.readableLength).toBeGreaterThan(0));
+      stop.abort(reason);
+      isStopped = true;
+    }
+  });
+  await expect(reading).rejects.toBe(reason);
+  expect(readAfterwards).toBe(0);
 });
