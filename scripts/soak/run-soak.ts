@@ -83,12 +83,14 @@ async function runRound(
   return surprises;
 }
 
-/** Two that do not both handle the same server: that would only be the lab in its own way. */
+/** Faults that are injected over a connection of the lab's own to a store, or that end such connections. */
+const onStores = /Redis|FLUSHALL|locks deleted|Postgres|COMMIT|table locked|deadlocks/;
+
+/** Two that do not both handle the stores: that would only be the lab in its own way. */
 function pickTwo(lab: Lab): Fault[] {
   const first = lab.random.pick(faults);
-  const server = /Redis|FLUSHALL|Postgres|COMMIT/.exec(first.name)?.[0];
   const others = faults.filter(
-    ({ name }) => name !== first.name && (!server || !/Redis|FLUSHALL|Postgres|COMMIT/.test(name)),
+    ({ name }) => name !== first.name && !(onStores.test(first.name) && onStores.test(name)),
   );
   return [first, lab.random.pick(others)];
 }
