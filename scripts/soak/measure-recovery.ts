@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { testApiKey } from '../../test/support/api.ts';
 import type { Lab } from '../../test/support/lab/lab.ts';
 import type { ServiceProcess } from '../../test/support/service-process.ts';
 
@@ -71,15 +72,22 @@ async function postgresBack(lab: Lab): Promise<number> {
 }
 
 async function openAccount(service: ServiceProcess | undefined): Promise<number> {
-  const body = { owner: 'Ada', currency: 'EUR' };
-  const answer = await service?.api.post('/v1/accounts', body, { key: randomUUID(), headers: { prefer: 'wait=1' } });
-  return answer?.status ?? 0;
+  return (await postAccount(service, 'wait=1')).status;
 }
 
 async function openAccountAsync(service: ServiceProcess | undefined): Promise<string> {
-  const options = { key: randomUUID(), headers: { prefer: 'respond-async' } };
-  const answer = await service?.api.post('/v1/accounts', { owner: 'Ada', currency: 'EUR' }, options);
-  return answer?.body.id;
+  return (await postAccount(service, 'respond-async')).headers.get('operation-id') ?? '';
+}
+
+async function postAccount(service: ServiceProcess | undefined, prefer: string): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${testApiKey}`,
+    'content-type': 'application/json',
+    'idempotency-key': randomUUID(),
+    prefer,
+  };
+  const body = JSON.stringify({ owner: 'Ada', currency: 'EUR' });
+  return await fetch(`${service?.api.url}/v1/accounts`, { method: 'POST', headers, body });
 }
 
 async function until(check: () => Promise<boolean>): Promise<void> {
