@@ -16,8 +16,8 @@ export default defineConfig({
     reporters: ['default', new CountsReporter()],
     // Processes and not threads: the tests send signals and spawn services.
     pool: 'forks',
-    // More than there are cores: most tests wait for something most of the time, such as a lock that has to expire.
-    maxWorkers: 2 * Math.max(2, availableParallelism()),
+    // One more than there are cores: many tests wait most of the time, for example for a lock that has to expire.
+    maxWorkers: 1 + Math.max(2, availableParallelism()),
     projects: [
       {
         extends: true,

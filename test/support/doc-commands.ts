@@ -1,6 +1,7 @@
 import { readAuditOptions } from '../../scripts/audit-verify/options.ts';
 import { readOptions as readBenchOptions } from '../../scripts/bench/options.ts';
 import { readOptions as readBulkOptions } from '../../scripts/bulk/options.ts';
+import { readOptions as readSoakOptions } from '../../scripts/soak/options.ts';
 import { environmentVariables } from '../../src/config.ts';
 import { operations } from '../../src/processors/registry.ts';
 import { linesOf } from './doc-blocks.ts';
@@ -42,6 +43,16 @@ export const knownCommands: readonly KnownCommand[] = [
     check: readBenchOptions,
     because:
       'it measures for minutes; test/scripts/bench.test.ts runs one such line of the pages, in the shortest rounds',
+  },
+  {
+    command: 'npm run lab',
+    check: refuseArguments,
+    because: 'it runs test/faults/lab-processes.test.ts and the others of the lab, as npm test does, and writes a page',
+  },
+  {
+    command: 'npm run soak',
+    check: readSoakOptions,
+    because: 'it takes minutes; test/faults/lab-processes.test.ts and the others of the lab run with the same parts',
   },
   { command: 'npm test', check: checkFilters, because: 'it is what runs this' },
   { command: 'npx vitest run', check: checkFilters, because: 'it is what runs this' },
