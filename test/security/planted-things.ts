@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Answer, Api, CallOptions } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
 import { uploadCsv } from '../support/mailings.ts';
 
 /** One thing of each kind that a client can own, by its id. */
@@ -31,6 +32,11 @@ export async function plantThings(api: Api, options: CallOptions = {}): Promise<
   const webhook = await create('/v1/webhooks', { url: 'http://127.0.0.1:9/hook', events: ['transfer.completed'] });
   const suppression = await create('/v1/suppressions', { email: `${randomUUID()}@example.com` }, 'email');
   const mailing = made(await uploadCsv(api, 'email\nada@example.com\n', options)).mailingId ?? '';
+  // Workers that are still at it would make it look as if something had changed.
+  await eventually(async () => {
+    const { status } = (await api.get(`/v1/mailings/${mailing}`, options)).body;
+    if (status !== 'COMPLETED') throw new Error(`the mailing is ${status}`);
+  });
   return {
     ...{ account, otherAccount, transfer, operation: transfer },
     ...{ customer, proposal, webhook, suppression, mailing },

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../src/store/database.ts';
 
 /** What the service writes on its own, whether anybody asks for anything or not. */
-const byItself = ['request_counts', 'invariants', 'consumer_groups', 'outbox'];
+const byItself = ['request_counts', 'invariants', 'consumer_groups', 'outbox', 'webhook_deliveries', 'dedup'];
 
 /** How many rows each table has, whatever tables there are, to show that a refused request left nothing. */
 export async function countRows(db: Database): Promise<Record<string, number>> {

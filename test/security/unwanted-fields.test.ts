@@ -16,7 +16,6 @@ beforeAll(async () => {
   service = await startTestService({ environment: plantingEnvironment });
   api = new SafeApi(service.api.url);
   planted = await plantThings(api);
-  await mailingWith(api, planted.mailing, 'COMPLETED');
 });
 
 afterAll(async () => {
