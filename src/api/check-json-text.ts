@@ -28,8 +28,8 @@ export function checkJsonText(text: string, what = 'body'): void {
       levels.pop();
     } else if (character === ':') {
       addName(levels, lastString);
-    } else if (character === '.') {
-      checkFraction(text, index, what);
+    } else if (character !== undefined && character >= '0' && character <= '9') {
+      index = checkNumber(text, index, what);
     }
   }
 }
@@ -55,18 +55,24 @@ function addName(levels: readonly Level[], quoted: string): void {
   level.names.add(level.lastName);
 }
 
-/** A fraction that is not zero. An exponent may make it whole again, so those are left to the schema. */
-const realFraction = /\.\d*[1-9]\d*(?![\deE])/y;
-/** More digits before the point than this make no exact number anyway. */
-const maxWholeDigits = 20;
+const number = /(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?/y;
 
-function checkFraction(text: string, point: number, what: string): void {
-  realFraction.lastIndex = point;
-  if (!realFraction.test(text)) return;
-  const [whole] = /\d*$/.exec(text.slice(Math.max(0, point - maxWholeDigits), point)) ?? [''];
-  if (Number.isInteger(Number(whole + text.slice(point, realFraction.lastIndex)))) {
+/** Refuses a fraction that would become a whole number. Returns where the number ends. */
+function checkNumber(text: string, start: number, what: string): number {
+  number.lastIndex = start;
+  const [token = '', whole = '', fraction = '', exponent = '0'] = number.exec(text) ?? [];
+  const isPlain = token.length === whole.length;
+  if (!isPlain && Number.isInteger(Number(token)) && countDecimals(whole + fraction, fraction.length, exponent) > 0) {
     throw invalid(`A number in the ${what} has more digits than can be kept.`);
   }
+  return start + token.length - 1;
+}
+
+/** How many digits stand behind the point once the exponent has moved it, without zeros at the end. */
+function countDecimals(digits: string, behindPoint: number, exponent: string): number {
+  let last = digits.length;
+  while (digits[last - 1] === '0') last -= 1;
+  return last === 0 ? 0 : behindPoint - Number(exponent) - (digits.length - last);
 }
 
 function invalid(detail: string, extra: Record<string, unknown> = {}): AppError {

@@ -12,18 +12,29 @@ export interface HttpServer {
   close: () => Promise<void>;
 }
 
-/** The largest file takes this long at 600 kbit/s. Bodies of other routes have a shorter time of their own. */
-const requestTimeoutMs = 3_600_000;
-const headersTimeoutMs = 20_000;
-/** Longer than the idle timeout of usual load balancers, so that it is they who close first. */
-const keepAliveTimeoutMs = 65_000;
+export interface HttpTimeouts {
+  /** From its first byte to its last. The largest file takes the default at 600 kbit/s. */
+  requestTimeout: number;
+  headersTimeout: number;
+  keepAliveTimeout: number;
+  /** How often the first two are looked at, which is what they may be late by. */
+  connectionsCheckingInterval: number;
+}
 
-export async function startHttpServer(app: Hono<ApiEnv>, address: { host: string; port: number }): Promise<HttpServer> {
-  const timeouts = {
-    requestTimeout: requestTimeoutMs,
-    headersTimeout: headersTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
-  };
+/** In milliseconds. Bodies of other routes than uploads have a shorter time of their own. */
+const defaultTimeouts: HttpTimeouts = {
+  requestTimeout: 3_600_000,
+  headersTimeout: 20_000,
+  // Longer than the idle timeout of usual load balancers, so that it is they who close first.
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 5_000,
+};
+
+export async function startHttpServer(
+  app: Hono<ApiEnv>,
+  address: { host: string; port: number },
+  timeouts: HttpTimeouts = defaultTimeouts,
+): Promise<HttpServer> {
   // What has no Host header reaches the listener too, so that it is refused with a problem and not with an empty answer.
   const listener = getRequestListener(app.fetch, { errorHandler: respondToUnaddressed });
   const server = createServer({ ...timeouts, requireHostHeader: false }, listener);

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { AppError } from '../errors.ts';
 
 const maxLimit = 200;
+/** The longest address is what a cursor may hold, in base64. */
+const maxCursorLength = 700;
 
 /** A whole number in a query, and what it is if it is left out. */
 export function wholeNumber(min: number, max: number, fallback: number) {
@@ -17,7 +19,7 @@ export function wholeNumber(min: number, max: number, fallback: number) {
 /** The query parameters that every list has. */
 export const pageQuery = {
   limit: wholeNumber(1, maxLimit, 50),
-  cursor: z.string().max(200).optional().describe('The `nextCursor` of the page before.'),
+  cursor: z.string().max(maxCursorLength).optional().describe('The `nextCursor` of the page before.'),
 };
 
 /** A cursor is the last id of a page, wrapped so that nobody builds on what is inside. */

@@ -128,6 +128,12 @@ describe('a body', () => {
 describe('an amount', () => {
   it.each([
     ...['0', '-0', '-1', '1.5', '0.1', '1e-1', '1e400', '-1e400', '9007199254740992', '9007199254740993', '1e16'],
+    ...[
+      '0.99999999999999999999e0',
+      '1.00000000000000000001e0',
+      '100000000000000000001e-20',
+      '1.00000000000000000001E+0',
+    ],
     ...['9007199254740991.4', '1.00000000000000000001', '"1"', '""', 'true', 'null', '[]', '[1]', '{}', 'NaN'],
     ...['Infinity', '01', '+1', '0x1', '1_000', '1n', '.5', '1.', '--1', '99999999999999999999999999'],
   ])('of %s is refused', async (amount) => {
@@ -138,10 +144,20 @@ describe('an amount', () => {
   });
 
   it.each(['openingBalance', 'overdraftLimit'])('%s of an account is held to the same rules', async (field) => {
-    for (const value of ['-1', '1.5', '9007199254740992', '"1"', 'null', '1e400']) {
+    for (const value of ['-1', '1.5', '9007199254740992', '"1"', 'null', '1e400', '1e-400', '0.1e-400']) {
       expectProblem(await send(`{${good},"${field}":${value}}`), 400, 'INVALID_REQUEST');
     }
   });
+
+  it.each(['1.0', '10e-1', '0.1e1', '1e0', '1.000000000000000000000', '0.01E+2'])(
+    'of %s is 1, however it is written',
+    async (amount) => {
+      const body = JSON.stringify(transfer).replace('"amount":1', `"amount":${amount}`);
+      const answer = await service.api.send('POST', '/v1/transfers', body, { key: randomUUID() });
+      expect(answer.body.amount).toBe(1);
+      before = await countStored(service.db);
+    },
+  );
 
   const isAmount = (value: unknown) => Number.isSafeInteger(value) && Number(value) > 0;
 

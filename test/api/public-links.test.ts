@@ -137,4 +137,12 @@ describe('the suppression list', () => {
     expect(all).toEqual(['a@page.example', 'b@page.example', 'c@page.example', 'grace@example.com']);
     expect(rest.nextCursor).toBeNull();
   });
+
+  it('is listed page by page also after an address as long as they get', async () => {
+    const long = `0${'a'.repeat(62)}@${`${'d'.repeat(60)}.`.repeat(3)}example`;
+    expect((await service.api.post('/v1/suppressions', { email: long })).status).toBe(200);
+    const first = (await service.api.get('/v1/suppressions?limit=1')).body;
+    expect(first.items[0].email).toBe(long);
+    expect((await service.api.get(`/v1/suppressions?cursor=${first.nextCursor}`)).status).toBe(200);
+  });
 });

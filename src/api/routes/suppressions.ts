@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { AppError } from '../../errors.ts';
-import { id, instant } from '../../processors/fields.ts';
+import { id, instant, text } from '../../processors/fields.ts';
 import { normalizeAddress } from '../../processors/mailings/addresses/normalize-address.ts';
 import {
   addSuppression,
@@ -15,15 +15,18 @@ import { jsonResponse } from '../json-response.ts';
 import { decodeCursor, pageQuery, toPage } from '../paging.ts';
 import { parseJson, readJsonText, validate } from '../read-json.ts';
 
+/** More than any address has, with room for spaces around it. */
+const maxAddressLength = 320;
+
 export const suppressionsQuery = z.strictObject(pageQuery);
-export const newSuppression = z.strictObject({ email: z.string().max(320) });
+export const newSuppression = z.strictObject({ email: z.string().max(maxAddressLength) });
 
 /** The addresses to which a client sends nothing any more: unsubscribed, bounced, or added by hand. */
 export function suppressionRoutes({ db }: ApiParts): Hono<ApiEnv> {
   return new Hono<ApiEnv>()
     .get('/', async (c) => {
       const { limit, cursor } = validate(suppressionsQuery, c.req.query());
-      const after = decodeCursor(cursor, z.string());
+      const after = decodeCursor(cursor, text(maxAddressLength));
       const rows = await listSuppressions(db, c.get('caller').client, { limit: limit + 1, after });
       const page = rows.map((row) => ({ ...row, id: row.email }));
       return jsonResponse(c, toPage(page, limit, suppressionView));
@@ -52,8 +55,8 @@ function suppressionView(row: SuppressionRow): z.infer<typeof suppressionSchema>
   return { email, reason, mailingId, createdAt: row.created_at.toISOString() };
 }
 
-function readAddress(text: string): string {
-  const email = normalizeAddress(text);
+function readAddress(given: string): string {
+  const email = normalizeAddress(given);
   if (email !== undefined) return email;
   const errors = [{ path: 'email', message: 'is not an address' }];
   throw new AppError('INVALID_REQUEST', 'Not valid: email is not an address.', { extra: { errors } });
