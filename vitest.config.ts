@@ -3,9 +3,13 @@ import { defineConfig } from 'vitest/config';
 import { CountsReporter } from './test/support/reporter.ts';
 
 /** They replace a module, which would hold for the files after them as well. */
-const mocking = ['test/api/openapi/examples.test.ts', 'test/api/webhooks.test.ts'];
+const mocking = [
+  'test/api/openapi/examples.test.ts',
+  'test/api/webhooks.test.ts',
+  'test/security/slow-clients.test.ts',
+];
 /** They run the service inside their own process, so that one process can take one file after the other. */
-const together = ['api', 'client', 'processors', 'queues', 'receiver', 'store'].map(
+const together = ['api', 'client', 'processors', 'queues', 'receiver', 'security', 'store'].map(
   (room) => `test/${room}/**/*.test.ts`,
 );
 

@@ -25,7 +25,7 @@ const parserPatienceMs = 500;
 /** Reads the fields that come before the file, and hands the file on while it arrives. */
 export async function readMultipart<T>(
   incoming: IncomingMessage,
-  { stallTimeoutMs }: { stallTimeoutMs: number },
+  { stallTimeoutMs, maxBytes }: { stallTimeoutMs: number; maxBytes: number },
   receive: (upload: MultipartUpload) => Promise<T>,
 ): Promise<T> {
   const parser = openParser(incoming);
@@ -63,7 +63,8 @@ export async function readMultipart<T>(
   parser.on('error', () => refuse(malformed()));
   const finished = once(parser, 'finish', { signal });
   finished.catch(refuse);
-  const fed = feed(parser, readChunks(incoming, { stallTimeoutMs, signal }), signal);
+  const chunks = limitBytes(readChunks(incoming, { stallTimeoutMs, signal }), maxBytes);
+  const fed = feed(parser, chunks, signal);
   fed.catch(refuse);
   const whole = async () => {
     await fed;
@@ -89,6 +90,16 @@ async function feed(parser: BusboyInstance, chunks: AsyncIterable<Uint8Array>, s
     signal.throwIfAborted();
   }
   parser.end();
+}
+
+/** The parser drops without a word what is around the parts, and what a field has too much. */
+async function* limitBytes(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new AppError('TOO_LARGE', `A form may have at most ${maxBytes} bytes.`);
+    yield chunk;
+  }
 }
 
 async function* readToTheEnd(file: Readable, whole: () => Promise<void>): AsyncGenerator<Uint8Array> {

@@ -57,8 +57,10 @@ async function receiveByType<T>(
     return await receive({ filename: queryName, fields: {}, content: readChunks(incoming, { stallTimeoutMs }) });
   }
   if (/^multipart\/form-data *(?:;|$)/i.test(type)) {
-    if (announcedBytes > maxBytes + formOverheadBytes) throw tooLarge(maxBytes);
-    return await readMultipart(incoming, { stallTimeoutMs }, async ({ filename: partName, fields, content }) => {
+    const maxFormBytes = maxBytes + formOverheadBytes;
+    if (announcedBytes > maxFormBytes) throw tooLarge(maxBytes);
+    const limits = { stallTimeoutMs, maxBytes: maxFormBytes };
+    return await readMultipart(incoming, limits, async ({ filename: partName, fields, content }) => {
       if (queryName === undefined && !partName) throw missing('filename', 'is missing: the file has no name');
       const { filename } = validate(uploadName, { filename: queryName ?? partName });
       return await receive({ filename, fields, content });

@@ -25,7 +25,7 @@ async function read<T>(bytes: string, reader: (incoming: IncomingMessage) => Pro
   });
 }
 
-const patience = { stallTimeoutMs: 200 };
+const patience = { stallTimeoutMs: 200, maxBytes: 100_000 };
 const collect = async (chunks: AsyncIterable<Uint8Array>) => {
   let text = '';
   for await (const chunk of chunks) text += Buffer.from(chunk).toString();
@@ -77,4 +77,17 @@ it('nothing is read after the signal, although more has come already', async () 
   });
   await expect(reading).rejects.toBe(reason);
   expect(readAfterwards).toBe(0);
+});
+
+it.each([
+  ['a field without end', '--B\r\nContent-Disposition: form-data; name="subject"\r\n\r\n'],
+  ['what comes before the first part', 'preamble\r\n'],
+  ['what comes after the last part', '--B--\r\n'],
+])('a form that does not say its length is read no further than it may be: %s', async (_what, start) => {
+  const size = 2 * patience.maxBytes;
+  const chunked =
+    'POST / HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=B\r\ntransfer-encoding: chunked';
+  const bytes = `${chunked}\r\n\r\n${start.length.toString(16)}\r\n${start}\r\n${size.toString(16)}\r\n${'x'.repeat(size)}`;
+  const reading = read(bytes, (incoming) => readMultipart(incoming, patience, ({ content }) => collect(content)));
+  await expect(reading).rejects.toMatchObject({ code: 'TOO_LARGE' });
 });
