@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { startService } from './compose.ts';
 import { ConfigError, type Role, readConfig, roles } from './config.ts';
+import { createLog, describeError } from './log.ts';
 import { sqlStateOf } from './store/database.ts';
 import { migrateToLatest } from './store/migrate.ts';
 import { StartError } from './store/start-error.ts';
@@ -13,7 +14,7 @@ async function main(): Promise<void> {
 
   // Written in blocks, at the latest every second: a line for each operation would otherwise cost a system call each.
   const destination = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1_000 });
-  const log = pino({ level: config.LOG_LEVEL }, destination);
+  const log = createLog(config.LOG_LEVEL, destination);
   const starting = startService({ config, role, log });
   endOnSignal(config.SHUTDOWN_TIMEOUT_MS, async () => {
     await (await starting).close();
@@ -52,7 +53,7 @@ function readRole(text: string): Role {
 function fail(error: unknown): never {
   // A code means that the system or Postgres said it: a taken port, a wrong password. Then its message is enough.
   const isPlain = error instanceof ConfigError || error instanceof StartError || sqlStateOf(error) !== undefined;
-  console.error(isPlain ? messageOf(error) : error);
+  console.error(isPlain ? messageOf(error) : describeError(error));
   process.exit(1);
 }
 

@@ -92,6 +92,8 @@ const unavailableCodes = new Set([
   '57P02', // the server crashed
   '57P03', // the server is starting up
   '25P03', // ended by idle_in_transaction_session_timeout
+  '28000', // the login is not allowed, as while its password is exchanged
+  '28P01', // the password is wrong
 ]);
 
 const unavailableMessage =
