@@ -1,13 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { CountsReporter } from './test/support/reporter.ts';
+import { listProject, readText } from './test/support/sources.ts';
 
 /** They replace a module, which would hold for the files after them as well. */
-const mocking = [
-  'test/api/openapi/examples.test.ts',
-  'test/api/webhooks.test.ts',
-  'test/security/slow-clients.test.ts',
-];
+const mocking = listProject('test').filter((path) => path.endsWith('.test.ts') && readText(path).includes('vi.mock('));
 /** They run the service inside their own process, so that one process can take one file after the other. */
 const together = ['api', 'client', 'processors', 'queues', 'receiver', 'security', 'store'].map(
   (room) => `test/${room}/**/*.test.ts`,
