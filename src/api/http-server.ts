@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { ApiEnv } from './api-env.ts';
@@ -30,6 +30,10 @@ const defaultTimeouts: HttpTimeouts = {
   connectionsCheckingInterval: 5_000,
 };
 
+/** So long after the end was announced, a request that is on its way may still arrive. */
+const lastArrivalsMs = 500;
+const sweepIntervalMs = 50;
+
 export async function startHttpServer(
   app: Hono<ApiEnv>,
   address: { host: string; port: number },
@@ -41,18 +45,52 @@ export async function startHttpServer(
   // An expectation that we do not know may be ignored; Node would answer it with an empty 417.
   server.on('checkExpectation', listener);
   server.on('clientError', answerUnreadable);
+  const connections = new Connections(server);
   server.listen(address.port, address.host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
-  return { url: `http://${host}:${port}`, close: () => closeServer(server) };
+  return { url: `http://${host}:${port}`, close: () => closeServer(server, connections) };
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server, connections: Connections): Promise<void> {
   const closed = once(server, 'close');
   server.close();
+  const untilMs = performance.now() + lastArrivalsMs;
   // A connection that is answered after this point would stay open until its client lets go.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const sweep = setInterval(() => {
+    server.closeIdleConnections();
+    if (performance.now() >= untilMs) connections.cutIdle();
+  }, sweepIntervalMs);
   await closed;
   clearInterval(sweep);
+}
+
+/**
+ * Knows which connections have a request in hand. To Node one that has said nothing yet, as browsers open them to have them
+ * ready, counts as busy, and so does one whose client has its answer and sends on: they would hold up the end.
+ */
+class Connections {
+  readonly #inHand = new Map<Socket, number>();
+
+  constructor(server: Server) {
+    server.on('connection', (socket: Socket) => {
+      this.#inHand.set(socket, 0);
+      socket.once('close', () => this.#inHand.delete(socket));
+    });
+    const note = (request: IncomingMessage, response: ServerResponse) => {
+      this.#add(request.socket, 1);
+      response.once('close', () => this.#add(request.socket, -1));
+    };
+    server.prependListener('request', note).prependListener('checkExpectation', note);
+  }
+
+  cutIdle(): void {
+    for (const [socket, inHand] of this.#inHand) if (inHand === 0) socket.destroy();
+  }
+
+  #add(socket: Socket, change: 1 | -1): void {
+    const inHand = this.#inHand.get(socket);
+    if (inHand !== undefined) this.#inHand.set(socket, inHand + change);
+  }
 }

@@ -53,7 +53,8 @@ describe('bulk', () => {
     const lossy = new SemelClient({ url: server.url, apiKey: testApiKey });
     const outcomes = await collect(lossy.operations.bulk(Array.from({ length: count }, () => lineFor('Broken'))));
     await server.close();
-    expect(connections).toBe(6);
+    // More, if a busy service asked to come back with some lines later.
+    expect(connections).toBeGreaterThanOrEqual(6);
     expect(outcomes.map(({ line }) => line)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
     expect(new Set(outcomes.map((outcome) => 'operationId' in outcome && outcome.operationId)).size).toBe(count);
     expect(await countAccounts('Broken')).toBe(count);
