@@ -115,21 +115,24 @@ class BatchRun {
     }
     if (this.#mayHaveLostClaims) await returnUnsent(this.#parts.db, this.#claim, []);
     if (this.#parts.stopping.aborted) return 0;
-    const waitMs = this.#waitUntilMs - Date.now();
+    const waitMs = Math.ceil(this.#waitUntilMs - performance.now());
     return this.#isThrough || waitMs <= 0 ? undefined : waitMs;
   }
 
   /** False when there is nothing left to do or to wait for. */
   async #step(): Promise<boolean> {
-    const groupingMsLeft = this.#groupingEndsMs - Date.now();
+    // One look at the clock for all that a step decides: if a wait ended between two looks, nobody would wake us.
+    const nowMs = performance.now();
+    const groupingMsLeft = this.#groupingEndsMs - nowMs;
     if (groupingMsLeft > 0 && this.#expectsMoreAnswers()) {
       await this.#wakeUp.wait(groupingMsLeft);
       return true;
     }
-    const room = this.#takeRoom();
+    const waitMs = this.#waitUntilMs - nowMs;
+    const room = this.#takeRoom(waitMs);
     if (room.kept + room.taken === 0 && this.#outcomes.length === 0) {
-      if (this.#inHand.size === 0 && !this.#wantsMore()) return false;
-      await this.#wakeUp.wait(this.#waitUntilMs > Date.now() ? this.#waitUntilMs - Date.now() : undefined);
+      if (this.#inHand.size === 0 && !this.#wantsMore(waitMs)) return false;
+      await this.#wakeUp.wait(waitMs > 0 ? waitMs : undefined);
       return true;
     }
     await this.#advance(room);
@@ -146,10 +149,10 @@ class BatchRun {
    * Places for what is claimed next: those of the answered entries that this batch may keep, since they are settled in
    * the same step, and free ones, up to half of all.
    */
-  #takeRoom(): Room {
+  #takeRoom(waitMs: number): Room {
     const none = { kept: 0, taken: 0 };
     const { inHand } = this.#parts;
-    if (!this.#wantsMore() || this.#waitUntilMs > Date.now()) return none;
+    if (!this.#wantsMore(waitMs) || waitMs > 0) return none;
     // The next answer brings a step anyway.
     if (this.#outcomes.length === 0 && this.#inHand.size > 0 && inHand.free < inHand.groupSize) return none;
     const unanswered = this.#inHand.size - this.#outcomes.length;
@@ -158,9 +161,8 @@ class BatchRun {
   }
 
   /** A long wait counts as the end: the batch comes back later. */
-  #wantsMore(): boolean {
-    const waitsLong = this.#waitUntilMs - Date.now() > shortWaitMs;
-    return !this.#isThrough && !this.isHalted && !waitsLong && !this.#parts.stopping.aborted;
+  #wantsMore(waitMs: number): boolean {
+    return !this.#isThrough && !this.isHalted && waitMs <= shortWaitMs && !this.#parts.stopping.aborted;
   }
 
   async #advance({ kept, taken }: Room): Promise<void> {
@@ -195,7 +197,7 @@ class BatchRun {
       return result.entries;
     }
     if (result.state === 'end') this.#isThrough = true;
-    if (result.state === 'wait') this.#waitUntilMs = Date.now() + result.waitMs;
+    if (result.state === 'wait') this.#waitUntilMs = performance.now() + result.waitMs;
     if (result.state === 'halted') this.isHalted = true;
     if (result.state === 'lost') this.#isThrough = true;
     return [];
@@ -204,7 +206,7 @@ class BatchRun {
   #send(entry: ClaimedEntry): void {
     this.#inHand.add(entry.line);
     void this.#converse(entry).then((outcome) => {
-      if (this.#outcomes.push(outcome) === 1) this.#groupingEndsMs = Date.now() + groupingMs;
+      if (this.#outcomes.push(outcome) === 1) this.#groupingEndsMs = performance.now() + groupingMs;
       this.#wakeUp.call();
     });
   }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CountingSink, startCountingSink } from '../../support/counting-sink.ts';
 import { eventually } from '../../support/eventually.ts';
 import { arrivedTwice, judgeMailing } from '../../support/judge-mailing.ts';
@@ -106,6 +106,23 @@ describe('a server that says no for good', () => {
     const { items } = (await service.api.get('/v1/suppressions')).body;
     expect(items.map((item: { email: string }) => item.email)).not.toContain('spam@example.com');
   });
+});
+
+it('with a rate, a wait that ends between two looks at the clock is no wait for ever', async () => {
+  const now = performance.now.bind(performance);
+  let [looks, jumpedMs] = [0, 0];
+  // Each look is up to ten milliseconds after the one before, and a wait takes forty at most here.
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+    looks += 1;
+    jumpedMs += (looks * 7) % 11;
+    return now() + jumpedMs;
+  });
+  try {
+    const { mailing } = await send(csvOf(300, 20_000), { ratePerSecond: '200' });
+    expect(mailing.totals).toMatchObject({ sent: 300 });
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 describe('a person steers', () => {
