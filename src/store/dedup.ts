@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { type ColumnType, Kysely, PostgresDialect, type PostgresPool, type QueryExecutorProvider, sql } from 'kysely';
 import { up as createTable } from './migrations/0008_dedup.ts';
 
@@ -24,8 +25,27 @@ export type DedupRow = { state: 'TAKEN' | 'IN_FLIGHT' | 'DONE'; result: string |
 
 /** A database of the caller's own types, from whatever the caller has. */
 export function toKysely<DB>(source: Kysely<DB> | PostgresPool): Kysely<DB> {
-  return 'connect' in source ? new Kysely<DB>({ dialect: new PostgresDialect({ pool: source }) }) : source;
+  return 'connect' in source ? new Kysely<DB>({ dialect: new PostgresDialect({ pool: guardPool(source) }) }) : source;
 }
+
+/**
+ * A connection that breaks while it is in use emits `error`, and a program whose pool nobody prepared for that would end.
+ * Whoever uses the connection is told anyway: its statement fails.
+ */
+function guardPool(pool: PostgresPool): PostgresPool {
+  return {
+    connect: async () => {
+      const client = await pool.connect();
+      // Other receivers on the same pool may have been here before.
+      const isOpen = client instanceof EventEmitter && !client.listeners('error').includes(ignoreError);
+      if (isOpen) client.on('error', ignoreError);
+      return client;
+    },
+    end: () => pool.end(),
+  };
+}
+
+function ignoreError(): void {}
 
 /** For programs with a database of their own; Semel's has the table by its migrations. */
 export async function createDedupTable<DB>(db: Kysely<DB>): Promise<void> {

@@ -12,6 +12,7 @@ import {
 } from '../../src/index.ts';
 import type { Database, DatabaseTransaction } from '../../src/store/database.ts';
 import type { Schema } from '../../src/store/schema.ts';
+import { eventually } from '../support/eventually.ts';
 import { openTestDatabase, openTestStores, type TestStores } from '../support/service.ts';
 
 let stores: TestStores;
@@ -64,6 +65,33 @@ it('a duplicate does not wait for the first one’s transaction', async () => {
     return 'first';
   });
   expect(await receiver.receive(message)).toMatchObject({ result: 'first' });
+});
+
+it('with a plain pool, a connection that is ended in the middle of a handler ends the delivery and not the program', async () => {
+  const pool = new pg.Pool({ connectionString: stores.environment.DATABASE_URL ?? '', max: 1 });
+  // All that the documentation of pg asks for.
+  pool.on('error', () => undefined);
+  // It was open before the receiver saw it.
+  const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const message = { id: randomUUID() };
+  const receiver = new TransactionalReceiver<Message, unknown, Schema>({
+    db: pool,
+    idOf: ({ id }) => id,
+    handler: async (_, tx) => {
+      const isGone = () => sql`select 1 from pg_stat_activity where pid = ${rows[0]?.pid}`.execute(db);
+      await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(db);
+      await eventually(async () => expect((await isGone()).rows).toEqual([]));
+      return await applyEffect(message, tx);
+    },
+  });
+  await expect(receiver.receive(message)).rejects.toThrow();
+  expect(await countEffects(message.id)).toBe(0);
+  expect(
+    await new TransactionalReceiver({ db: pool, idOf: ({ id }: Message) => id, handler: () => 'later' }).receive(
+      message,
+    ),
+  ).toMatchObject({ result: 'later' });
+  await pool.end();
 });
 
 it('a handler that fails leaves nothing, at once or later', async () => {
