@@ -1,15 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 import { CountsReporter } from './test/support/reporter.ts';
 import { listProject, readText } from './test/support/sources.ts';
 
 /** They replace a module, which would hold for the files after them as well. */
 const mocking = listProject('test').filter((path) => path.endsWith('.test.ts') && readText(path).includes('vi.mock('));
-/** They run the service inside their own process, so that one process can take one file after the other. */
-const together = ['api', 'client', 'processors', 'queues', 'receiver', 'security', 'store'].map(
-  (room) => `test/${room}/**/*.test.ts`,
-);
-
 export default defineConfig({
   test: {
     setupFiles: ['test/support/tidy-up.ts'],
@@ -19,15 +15,13 @@ export default defineConfig({
     pool: 'forks',
     // One more than there are cores: many tests wait most of the time, for example for a lock that has to expire.
     maxWorkers: 1 + Math.max(2, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
-        // Loading the service takes longer than most files take; what a file leaves behind is checked for each of them.
-        test: { name: 'together', include: together, exclude: mocking, isolate: false },
-      },
-      {
-        extends: true,
-        test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...together, ...mocking] },
+        // One process takes one file after the other: loading the service takes longer than most files take. What a file
+        // leaves behind is checked for each of them.
+        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: mocking, isolate: false },
       },
       { extends: true, test: { name: 'mocking', include: mocking } },
     ],
