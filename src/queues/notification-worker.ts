@@ -37,9 +37,9 @@ const maxPauseMs = 60_000;
 /** Hands each event to its group. The outbox row goes last: until then the relay brings the job back if Redis loses it. */
 export function startNotificationWorker(parts: NotificationParts): Worker {
   const consumers = new Map(parts.consumers.map((consumer) => [consumer.group, consumer]));
-  const worker = new Worker<NotificationJobData>(
+  const worker: Worker = new Worker<NotificationJobData>(
     notificationsQueue,
-    (job, token) => handleJob(parts, consumers, job, token),
+    (job, token) => handleJob({ ...parts, worker, consumers }, job, token),
     {
       connection: parts.connection,
       prefix: parts.prefix,
@@ -52,15 +52,14 @@ export function startNotificationWorker(parts: NotificationParts): Worker {
 }
 
 async function handleJob(
-  parts: NotificationParts,
-  consumers: ReadonlyMap<string, Consumer>,
+  parts: Omit<NotificationParts, 'consumers'> & { worker: Worker; consumers: ReadonlyMap<string, Consumer> },
   job: Job<NotificationJobData>,
   token: string | undefined,
 ): Promise<string> {
   const { eventId, outboxId } = job.data;
   try {
     const event = await findEvent(parts.db, eventId);
-    const consumer = consumers.get(job.name);
+    const consumer = parts.consumers.get(job.name);
     if (!consumer) throw new Error(`no consumer is named ${job.name}`);
     if (event) await consumer.consume(event);
     parts.hitFailpoint('event.consumed');
@@ -69,6 +68,6 @@ async function handleJob(
   } catch (error) {
     const pauseMs = Math.min(maxPauseMs, 500 * 2 ** Math.min(job.attemptsStarted, 10));
     parts.log.warn({ err: error, eventId, group: job.name, pauseMs }, 'event not consumed yet');
-    return await putOffJob(parts.connection, job, { delayMs: pauseMs, token });
+    return await putOffJob({ worker: parts.worker, redis: parts.connection }, job, { delayMs: pauseMs, token });
   }
 }

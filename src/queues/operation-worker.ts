@@ -24,19 +24,28 @@ const unexpectedDelayMs = 5_000;
 
 /** Takes jobs from the queue and runs their records. Takes no decision of its own about attempts or outcomes. */
 export function startOperationWorker(parts: WorkerParts): Worker {
-  const worker = new Worker<OperationJobData>(operationsQueue, (job, token) => handleJob(parts, job, token), {
-    connection: parts.connection,
-    prefix: parts.prefix,
-    concurrency: parts.concurrency,
-    ...takeoverOptions(parts.lockDurationMs),
-    ...(typeof jobOptions.removeOnComplete === 'object' && { removeOnComplete: jobOptions.removeOnComplete }),
-  });
+  const worker: Worker = new Worker<OperationJobData>(
+    operationsQueue,
+    (job, token) => handleJob(parts, worker, job, token),
+    {
+      connection: parts.connection,
+      prefix: parts.prefix,
+      concurrency: parts.concurrency,
+      ...takeoverOptions(parts.lockDurationMs),
+      ...(typeof jobOptions.removeOnComplete === 'object' && { removeOnComplete: jobOptions.removeOnComplete }),
+    },
+  );
   worker.on('error', (error) => parts.log.warn({ err: error }, 'queue worker'));
   worker.on('stalled', (jobId) => parts.log.warn({ jobId }, 'job taken over from a worker that went silent'));
   return worker;
 }
 
-async function handleJob(parts: WorkerParts, job: Job<OperationJobData>, token: string | undefined): Promise<string> {
+async function handleJob(
+  parts: WorkerParts,
+  worker: Worker,
+  job: Job<OperationJobData>,
+  token: string | undefined,
+): Promise<string> {
   const startedMs = Date.now();
   const { recordId, replyTo } = job.data;
   const result = await runOperation(parts.engine, { recordId, replyTo, stalls: job.stalledCounter }).catch((error) => {
@@ -46,7 +55,7 @@ async function handleJob(parts: WorkerParts, job: Job<OperationJobData>, token: 
   const durationMs = Date.now() - startedMs;
   if (result.kind === 'again') {
     parts.metrics.runs.observe(job.name, 'retried', durationMs);
-    return await putOffJob(parts.connection, job, { delayMs: result.delayMs, token });
+    return await putOffJob({ worker, redis: parts.connection }, job, { delayMs: result.delayMs, token });
   }
   parts.hitFailpoint('run.before-job-end');
   if (result.kind === 'gone') return 'the record is gone';

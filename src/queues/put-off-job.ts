@@ -1,22 +1,17 @@
-import { DelayedError, type Job } from 'bullmq';
+import { DelayedError, type Job, type Worker } from 'bullmq';
 import type { RedisClient } from '../store/redis.ts';
+import { earlierTimeMs } from './earlier-time.ts';
 
 /**
- * Puts a job off, and throws what tells BullMQ so. BullMQ compares the time that a job is due with the clock of whoever
- * looks, so a process whose clock is an hour ahead would hide the job from all others for an hour. Of two clocks the
- * one that is behind is taken: a job that comes too early does no harm.
+ * Puts a job off, and throws what tells BullMQ so. It is due by the earlier of two clocks, for which the job's own method
+ * has no room: that one counts from the clock of its process, and if this is an hour ahead, the job is hidden for an hour.
  */
 export async function putOffJob(
-  redis: RedisClient,
+  { worker, redis }: { worker: Pick<Worker, 'backend'>; redis: RedisClient },
   job: Job,
   { delayMs, token }: { delayMs: number; token: string | undefined },
 ): Promise<never> {
-  const nowMs = Math.min(Date.now(), await askTimeMs(redis));
-  await job.moveToDelayed(nowMs + delayMs, token);
+  const nowMs = await earlierTimeMs(redis);
+  await worker.backend.moveToDelayed(job.id ?? '', nowMs, delayMs, token, { skipAttempt: true });
   throw new DelayedError();
-}
-
-async function askTimeMs(redis: RedisClient): Promise<number> {
-  const [seconds, microseconds] = await redis.time();
-  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }

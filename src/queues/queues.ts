@@ -1,5 +1,6 @@
 import { type JobsOptions, Queue } from 'bullmq';
 import type { RedisClient } from '../store/redis.ts';
+import { earlierTimeMs } from './earlier-time.ts';
 
 export const operationsQueue = 'operations';
 export const notificationsQueue = 'notifications';
@@ -71,11 +72,13 @@ export class Queues {
 
   /** Adds jobs. One whose id BullMQ still knows is left as it is. */
   async add(queue: string, drafts: readonly JobDraft[]): Promise<void> {
+    const isAnyDelayed = drafts.some(({ delayMs }) => delayMs);
+    const timestamp = isAnyDelayed ? await earlierTimeMs(this.#connection) : undefined;
     await this.get(queue).addBulk(
       drafts.map(({ name, data, jobId, delayMs }) => ({
         name,
         data,
-        opts: { ...jobOptions, jobId, ...(delayMs && { delay: delayMs }) },
+        opts: { ...jobOptions, jobId, ...(delayMs && timestamp && { delay: delayMs, timestamp }) },
       })),
     );
   }

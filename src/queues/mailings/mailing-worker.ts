@@ -36,13 +36,17 @@ const maxPauseMs = 60_000;
 
 /** Reads files and sends batches. Decides nothing: the outbox row stays until the database says that a job is done. */
 export function startMailingWorker(parts: MailingWorkerParts): Worker {
-  const worker = new Worker<MailingJobData>(mailingsQueue, (job, token) => handleJob(parts, job, token), {
-    connection: parts.connection,
-    prefix: parts.prefix,
-    concurrency,
-    ...takeoverOptions(parts.lockDurationMs),
-    ...(typeof jobOptions.removeOnComplete === 'object' && { removeOnComplete: jobOptions.removeOnComplete }),
-  });
+  const worker: Worker = new Worker<MailingJobData>(
+    mailingsQueue,
+    (job, token) => handleJob(parts, worker, job, token),
+    {
+      connection: parts.connection,
+      prefix: parts.prefix,
+      concurrency,
+      ...takeoverOptions(parts.lockDurationMs),
+      ...(typeof jobOptions.removeOnComplete === 'object' && { removeOnComplete: jobOptions.removeOnComplete }),
+    },
+  );
   worker.on('error', (error) => parts.log.warn({ err: error }, 'mailing worker'));
   worker.on('stalled', (jobId) => parts.log.warn({ jobId }, 'job taken over from a worker that went silent'));
   return worker;
@@ -50,6 +54,7 @@ export function startMailingWorker(parts: MailingWorkerParts): Worker {
 
 async function handleJob(
   parts: MailingWorkerParts,
+  worker: Worker,
   job: Job<MailingJobData>,
   token: string | undefined,
 ): Promise<string> {
@@ -60,7 +65,7 @@ async function handleJob(
     return { kind: 'later', delayMs } as const;
   });
   if (result.kind === 'later') {
-    return await putOffJob(parts.connection, job, { delayMs: result.delayMs, token });
+    return await putOffJob({ worker, redis: parts.connection }, job, { delayMs: result.delayMs, token });
   }
   return result.kind;
 }
