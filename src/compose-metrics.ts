@@ -1,7 +1,5 @@
 import type { Logger } from 'pino';
-import { type HttpServer, startHttpServer } from './api/http-server.ts';
-import { createMetricsApp } from './api/metrics-app.ts';
-import type { Config, Role } from './config.ts';
+import type { Role } from './config.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { deadLetterQueue } from './processors/fail-attempt.ts';
 import type { HousekeepingRun } from './queues/housekeeping/housekeeping-worker.ts';
@@ -59,18 +57,4 @@ export function countCleanup({ cleanup }: Metrics): (run: HousekeepingRun) => vo
     cleanup.countDeleted(counts.deleted ?? 0);
     if (error !== undefined) cleanup.countFailure();
   };
-}
-
-/** A worker listens only if it is told where. */
-export async function serveMetrics(parts: {
-  config: Config;
-  db: Database;
-  log: Logger;
-  scrape: () => Promise<string>;
-}): Promise<HttpServer | undefined> {
-  const { HOST: host, METRICS_PORT: port } = parts.config;
-  if (port === undefined) return undefined;
-  // No client of the API comes here, and a scraper is not to be counted as one.
-  const app = createMetricsApp({ ...parts, consumeRateLimit: async () => undefined });
-  return await startHttpServer(app, { host, port });
 }

@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import { startService } from './compose.ts';
 import { ConfigError, type Role, readConfig, roles } from './config.ts';
 import { createLog, describeError } from './log.ts';
 import { sqlStateOf } from './store/database.ts';
@@ -15,7 +14,8 @@ async function main(): Promise<void> {
   // Written in blocks, at the latest every second: a line for each operation would otherwise cost a system call each.
   const destination = pino.destination({ sync: false, minLength: 4096, periodicFlush: 1_000 });
   const log = createLog(config.LOG_LEVEL, destination);
-  const starting = startService({ config, role, log });
+  // Loaded only now: a migration does without, and a signal that comes meanwhile is heard.
+  const starting = import('./compose.ts').then(({ startService }) => startService({ config, role, log }));
   endOnSignal(config.SHUTDOWN_TIMEOUT_MS, async () => {
     await (await starting).close();
     log.info('stopped');

@@ -73,6 +73,16 @@ describe('imports', () => {
     expect(listProject('src').filter((path) => statically.test(readText(path)))).toEqual([]);
   });
 
+  it('the API is loaded by whoever serves it, and not by workers and migrations', () => {
+    const importers = internal.filter(({ target }) => target === 'src/compose-api.ts').map(({ path }) => path);
+    expect(importers).toEqual(['src/compose.ts']);
+    const statically = /^import (?!type).*from '.*\/(?:compose-api|api\/.*)\.ts'/m;
+    const loaders = listProject('src').filter(
+      (path) => /^src\/(?:compose|main)/.test(path) && statically.test(readText(path)),
+    );
+    expect(loaders).toEqual(['src/compose-api.ts']);
+  });
+
   it('lead to files that exist, and never from src to scripts or test', () => {
     expect(imports.filter(({ target }) => /^(scripts|test)\//.test(target))).toEqual([]);
     expect(internal.filter(({ target }) => !project.includes(target))).toEqual([]);
