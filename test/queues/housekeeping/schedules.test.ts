@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { type HousekeepingRun, startHousekeepingWorker } from '../../../src/queues/housekeeping/housekeeping-worker.ts';
 import { ensureSchedules, housekeepingQueue } from '../../../src/queues/housekeeping/schedules.ts';
@@ -53,6 +53,22 @@ it('a schedule that Redis lost, one whose next run got lost and one with another
   expect(await ensureSchedules(queue(), changed)).toEqual([]);
   await forget();
   expect(await ensureSchedules(queue(), changed)).toHaveLength(4);
+});
+
+it('a schedule that was made by a process whose clock is an hour ahead is made again', async () => {
+  await forget();
+  const tasks = [task('often', 60_000)];
+  const now = Date.now.bind(Date);
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);
+  try {
+    expect(await ensureSchedules(queue(), tasks)).toEqual(['often']);
+    expect(await ensureSchedules(queue(), tasks)).toEqual([]);
+  } finally {
+    clock.mockRestore();
+  }
+  expect(await ensureSchedules(queue(), tasks)).toEqual(['often']);
+  expect((await queue().getJobScheduler('often'))?.next).toBeLessThanOrEqual(now() + 60_000);
+  expect(await ensureSchedules(queue(), tasks)).toEqual([]);
 });
 
 it('a task runs again and again, tells what it did, and a failure does not end it', async () => {
