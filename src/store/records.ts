@@ -96,16 +96,14 @@ export interface ManyRecords {
 
 /** The same for hundreds of rows: of new records, only what the caller does not know is read back. */
 export async function submitManyRecords(db: Database, rows: readonly NewRecord[]): Promise<ManyRecords> {
-  const result = await sql<RecordRow & { new_id: string | null; new_generation: number }>`
-    select case when created then (record).id end as new_id, (record).generation as new_generation, known.*
-    from submit_records(${JSON.stringify(rows)}::jsonb)
-    left join lateral (select (record).*) known on not created`.execute(db);
-  const [created, known] = [new Map<string, number>(), new Map<string, RecordRow>()];
-  for (const { new_id, new_generation, ...record } of result.rows) {
-    if (new_id !== null) created.set(new_id, new_generation);
-    else known.set(scopedKeyOf(record), record);
-  }
-  return { created, known };
+  const { rows: submitted } = await sql<{ id: string; generation: number; created: boolean }>`
+    select (record).id, (record).generation, created
+    from submit_records(${JSON.stringify(rows)}::jsonb)`.execute(db);
+  const created = new Map(submitted.filter((row) => row.created).map((row) => [row.id, row.generation]));
+  // Whatever expires before it is read here is missing from both, like what expired before the statement.
+  const ids = submitted.filter((row) => !row.created).map((row) => row.id);
+  const records = ids.length > 0 ? await findRecords(db, ids) : [];
+  return { created, known: new Map(records.map((record) => [scopedKeyOf(record), record])) };
 }
 
 export async function findRecords(db: Database, ids: readonly string[]): Promise<RecordRow[]> {
