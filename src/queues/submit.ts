@@ -17,6 +17,7 @@ import { isCacheable, isExpired, type Results, type StoredResult, toStoredResult
 import { type KeyScope, scopedKeyOf } from '../store/scoped-key.ts';
 import { type Enqueueing, type Enqueuer, relayAfterMs } from './enqueue.ts';
 import { fingerprintOf } from './fingerprint.ts';
+import { newIds } from './new-ids.ts';
 import { operationsQueue } from './queues.ts';
 import type { ReplayCounter } from './replay-counter.ts';
 import type { RequestCounter } from './request-counter.ts';
@@ -117,7 +118,10 @@ export class Submitter {
   async submitGroup(submissions: readonly Submission[]): Promise<(GroupSubmitted | Error)[]> {
     const startedMs = performance.now();
     const { intake } = this.#parts.metrics;
-    const rows = submissions.map((each) => this.#toRow(each, fingerprintOf(each.operation.name, each.request)));
+    const ids = newIds(submissions.length);
+    const rows = submissions.map((each, index) =>
+      this.#toRow(each, fingerprintOf(each.operation.name, each.request), ids[index]),
+    );
     const found = await inTime(submitManyRecords(this.#parts.db, rows), groupTimeoutMs).catch((error: unknown) => {
       for (const row of rows) intake.count(row.operation, 'failed', undefined, startedMs);
       throw error;
@@ -178,8 +182,7 @@ export class Submitter {
     return this.#counted(identity.operation.name, answer, true, startedMs);
   }
 
-  #toRow(submission: Submission, fingerprint: string): NewRecord {
-    const id = uuidv7();
+  #toRow(submission: Submission, fingerprint: string, id = uuidv7()): NewRecord {
     const scope = keyScopeOf(submission, id);
     return {
       ...scope,
