@@ -32,6 +32,8 @@ const defaultTimeouts: HttpTimeouts = {
 
 /** So long after the end was announced, a request that is on its way may still arrive. */
 const lastArrivalsMs = 500;
+/** A client that sends on after its answer may not have read it yet, and a cut takes from it what it has not read. */
+const lastReadingMs = 5_000;
 const sweepIntervalMs = 50;
 
 export async function startHttpServer(
@@ -71,26 +73,29 @@ async function closeServer(server: Server, connections: Connections): Promise<vo
  * ready, counts as busy, and so does one whose client has its answer and sends on: they would hold up the end.
  */
 class Connections {
-  readonly #inHand = new Map<Socket, number>();
+  readonly #open = new Map<Socket, { inHand: number; answeredMs: number }>();
 
   constructor(server: Server) {
     server.on('connection', (socket: Socket) => {
-      this.#inHand.set(socket, 0);
-      socket.once('close', () => this.#inHand.delete(socket));
+      this.#open.set(socket, { inHand: 0, answeredMs: Number.NEGATIVE_INFINITY });
+      socket.once('close', () => this.#open.delete(socket));
     });
-    const note = (request: IncomingMessage, response: ServerResponse) => {
-      this.#add(request.socket, 1);
-      response.once('close', () => this.#add(request.socket, -1));
+    const note = ({ socket }: IncomingMessage, response: ServerResponse) => {
+      const state = this.#open.get(socket);
+      if (!state) return;
+      state.inHand += 1;
+      response.once('close', () => {
+        state.inHand -= 1;
+        state.answeredMs = performance.now();
+      });
     };
     server.prependListener('request', note).prependListener('checkExpectation', note);
   }
 
   cutIdle(): void {
-    for (const [socket, inHand] of this.#inHand) if (inHand === 0) socket.destroy();
-  }
-
-  #add(socket: Socket, change: 1 | -1): void {
-    const inHand = this.#inHand.get(socket);
-    if (inHand !== undefined) this.#inHand.set(socket, inHand + change);
+    const readByMs = performance.now() - lastReadingMs;
+    for (const [socket, { inHand, answeredMs }] of this.#open) {
+      if (inHand === 0 && answeredMs <= readByMs) socket.destroy();
+    }
   }
 }
